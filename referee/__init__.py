@@ -1,0 +1,1 @@
+"""Rules, rulings and scores: pure, standard library only."""

@@ -1,0 +1,1 @@
+"""How we know it works: one file a benchmark."""

@@ -1,0 +1,1 @@
+"""Finding cards and reading what is printed on them."""

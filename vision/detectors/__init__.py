@@ -1,0 +1,1 @@
+"""Plugs that find cards and hands in a picture: one file each."""

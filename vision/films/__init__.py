@@ -1,0 +1,1 @@
+"""Rendered games with exact truth, and the bots that play them."""

@@ -1,0 +1,1 @@
+"""Arms by seat, and the instant a hand touches the table."""

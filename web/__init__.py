@@ -1,0 +1,1 @@
+"""The face: pages, command line, and the one place that wires everything."""
