@@ -169,16 +169,16 @@ class Answer(Told):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confirm(Told):
-    """A provisional event was what it seemed."""
+    """The provisional event ``of`` was what it seemed."""
 
-    event: int
+    of: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amend(Told):
-    """An earlier event was really ``becomes``; None: it did not happen."""
+    """The earlier event ``of`` was really ``becomes``; None: it did not happen."""
 
-    event: int
+    of: int
     becomes: Event | None
 
 
@@ -192,25 +192,25 @@ class Insert(Told):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overrule(Told):
-    """A person decides a ruling otherwise; ``says`` is one of its choices (``void``: it does not stand)."""
+    """A person decides the ruling ``of`` otherwise; ``says`` is one of its choices."""
 
-    ruling: int
+    of: int
     says: str
     reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undo(Told):
-    """An earlier event, a correction included, is taken back; it stays in the log."""
+    """The earlier event ``of``, a correction included, is taken back; it stays in the log."""
 
-    event: int
+    of: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redo(Told):
-    """What was undone holds again."""
+    """What was undone, event ``of``, holds again."""
 
-    event: int
+    of: int
 
 
 Event: TypeAlias = (
@@ -240,7 +240,7 @@ Event: TypeAlias = (
 )
 
 #: Corrections are about the log itself: the match carries them out, a game never sees them.
-CORRECTIONS = (Confirm, Amend, Insert, Overrule, Undo, Redo, Adjusted)
+CORRECTIONS = (Confirm, Amend, Insert, Overrule, Undo, Redo)
 
 #: Every kind by its name in a recording.
 KINDS: dict[str, type[Event]] = {
