@@ -1,0 +1,491 @@
+"""Arms over a table: lit sprites of hands and forearms, laid on slanted planes and painted as a camera sees them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from typing import Any, Protocol
+
+import cv2
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from vision.films.arm_looks import FOREARM_MM, ArmLook, Pattern, Pose, Rgb, Sleeve
+from vision.films.arm_relief import Relief, arm_relief, hand_relief
+
+__all__ = [
+    "ArmLook",
+    "ArmPlaces",
+    "ArmSprite",
+    "Light",
+    "Part",
+    "Pattern",
+    "Pose",
+    "ReadOut",
+    "Rgb",
+    "Sleeve",
+    "draw_arm",
+    "light_arm",
+    "paint_arm",
+    "paint_shadow",
+    "projection_of",
+]
+
+Matrix = NDArray[np.float64]
+Picture = NDArray[Any]
+Rect = tuple[int, int, int, int]
+"""x, y, width, height in pixels; width 0 where nothing was touched."""
+
+NOWHERE: Rect = (0, 0, 0, 0)
+
+SHADOW_BLURS_MM = (1.5, 4.0, 9.0, 18.0, 32.0)
+"""Spread (one standard deviation) of the shadow sprites; the one that fits the height is painted."""
+
+KNOT_PX = 8
+"""A rolling shutter's placements are worked out every so many rows and interpolated: at 4 m/s and 30 ms
+the placement bends by under 0.01 px between knots."""
+
+
+class LiftedPlanes(Protocol):
+    """What arms need of a camera."""
+
+    def homography_at(self, height_mm: float) -> Matrix:
+        """(3, 3): plane millimetres lifted to `height_mm`, to pixels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Light:
+    """One lamp or window and what the room gives back.
+
+    `towards`: a vector to the lamp in table coordinates (x right, y down, height up); any length.
+    """
+
+    towards: tuple[float, float, float] = (-0.5, -0.6, 1.0)
+    ambient: float = 0.45
+    """Share of the light that comes from everywhere."""
+    breadth: float = 0.18
+    """Half the lamp's angular width, radians: how fast a shadow softens with height."""
+    colour: Rgb = (1.0, 1.0, 1.0)
+    strength: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse a lamp under the table."""
+        if self.towards[2] <= 0:
+            raise ValueError(f"expected the light to come from above the table, got {self.towards}")
+        if not 0 <= self.ambient <= 1:
+            raise ValueError(f"expected an ambient share of 0 to 1, got {self.ambient}")
+
+    @property
+    def shift_per_mm(self) -> tuple[float, float]:
+        """How far a point's shadow falls from below it, per millimetre of height."""
+        x, y, up = self.towards
+        return -x / up, -y / up
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A lit sprite in its own plane.
+
+    picture: (h, w, 4) float32, premultiplied blue green red alpha, colours 0 to 255, alpha 0 to 1.
+    shadows: one (h', w') float32 alpha for each of `SHADOW_BLURS_MM`, at a coarser scale.
+    to_mm: (3, 3): sprite pixels to (u, v) millimetres; shadow_to_mm the same for the shadows.
+    """
+
+    picture: NDArray[np.float32]
+    shadows: tuple[NDArray[np.float32], ...]
+    to_mm: Matrix
+    shadow_to_mm: Matrix
+
+
+@dataclass(frozen=True, slots=True)
+class ArmSprite:
+    """A whole arm, lit: the hand and the forearm, each to be laid on its own plane."""
+
+    look: ArmLook
+    hand: Part
+    forearm: Part
+
+    @property
+    def hand_over(self) -> bool:
+        """A glove's cuff lies over a bare wrist; anything else grows out from under the forearm's sprite."""
+        return self.look.glove is not None and (self.look.sleeve is None or self.look.sleeve.cuff_mm > 20)
+
+
+@dataclass(frozen=True, slots=True)
+class ArmPlaces:
+    """Where an arm is, at one or many moments: parallel arrays of one shape, (exposures, knots) at most.
+
+    Heights are those of the hand's underside plane over the table top; the fingertips' height is that of the
+    middle finger's tip.
+    """
+
+    tip_x_mm: NDArray[np.float64]
+    tip_y_mm: NDArray[np.float64]
+    heading_rad: NDArray[np.float64]
+    """The way the fingers point: 0 along x, a quarter turn along y (down the picture)."""
+    tip_height_mm: NDArray[np.float64]
+    wrist_height_mm: NDArray[np.float64]
+    elbow_height_mm: NDArray[np.float64]
+    bend_rad: NDArray[np.float64]
+    """How far the forearm's direction is turned from the hand's, at the wrist."""
+    roll_rad: NDArray[np.float64]
+    """The hand tilted about its length: positive lifts the side on the right of its heading."""
+
+    def __post_init__(self) -> None:
+        """All eight must be of one shape."""
+        shapes = {getattr(self, field.name).shape for field in fields(self)}
+        if len(shapes) != 1:
+            raise ValueError(f"expected places of one shape, got {sorted(shapes)}")
+
+    @classmethod
+    def of(
+        cls,
+        tip_mm: tuple[ArrayLike, ArrayLike],
+        heading_rad: ArrayLike,
+        tip_height_mm: ArrayLike = 0.0,
+        wrist_height_mm: ArrayLike = 0.0,
+        elbow_height_mm: ArrayLike = 60.0,
+        bend_rad: ArrayLike = 0.0,
+        roll_rad: ArrayLike = 0.0,
+    ) -> ArmPlaces:
+        """Numbers or arrays, broadcast against each other."""
+        given = (
+            tip_mm[0],
+            tip_mm[1],
+            heading_rad,
+            tip_height_mm,
+            wrist_height_mm,
+            elbow_height_mm,
+            bend_rad,
+            roll_rad,
+        )
+        arrays = np.broadcast_arrays(*[np.asarray(value, dtype=np.float64) for value in given])
+        return cls(*arrays)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of each array."""
+        return self.tip_x_mm.shape
+
+    def reshape(self, *shape: int) -> ArmPlaces:
+        """The same places in another shape."""
+        return ArmPlaces(*[getattr(self, field.name).reshape(*shape) for field in fields(self)])
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOut:
+    """A rolling shutter's order of reading: which picture axis the lines follow, and from which end."""
+
+    along_x: bool = False
+    """Lines are columns (the phone was turned)."""
+    backwards: bool = False
+    """From the bottom, or from the right."""
+
+    def knots_px(self, size_px: tuple[int, int]) -> NDArray[np.float64]:
+        """The lines, in pixels of that axis, at which places must be given: every `KNOT_PX` and one over."""
+        lines = size_px[0] if self.along_x else size_px[1]
+        return np.arange(0, lines + KNOT_PX, KNOT_PX, dtype=np.float64)
+
+    def delays(self, size_px: tuple[int, int]) -> NDArray[np.float64]:
+        """When each knot is read, in read-out times after the middle line: -0.5 to 0.5 over the picture."""
+        lines = size_px[0] if self.along_x else size_px[1]
+        share = (self.knots_px(size_px) - (lines - 1) / 2) / lines
+        return -share if self.backwards else share
+
+
+@lru_cache(maxsize=256)
+def _reliefs(look: ArmLook, pose: Pose, px_per_mm: float) -> tuple[Relief, Relief]:
+    return hand_relief(look, pose, px_per_mm), _forearm(look, px_per_mm)
+
+
+@lru_cache(maxsize=128)
+def _forearm(look: ArmLook, px_per_mm: float) -> Relief:
+    return arm_relief(look, px_per_mm)
+
+
+def draw_arm(
+    look: ArmLook, pose: Pose, px_per_mm: float, light: Light | None = None, heading_rad: float = -math.pi / 2
+) -> ArmSprite:
+    """Draw an arm lit as it will be when it points along `heading_rad`; reliefs are kept, lighting is quick."""
+    hand, forearm = _reliefs(look, pose, px_per_mm)
+    return light_arm(look, hand, forearm, light or Light(), heading_rad)
+
+
+def light_arm(look: ArmLook, hand: Relief, forearm: Relief, light: Light, heading_rad: float) -> ArmSprite:
+    """Let light fall on two reliefs, however they were made."""
+    return ArmSprite(look, _lit(hand, light, heading_rad), _lit(forearm, light, heading_rad))
+
+
+def _lit(relief: Relief, light: Light, heading_rad: float) -> Part:
+    """Shade one relief: lamp, sky, dimming where parts lie close, gloss."""
+    scale = relief.px_per_mm
+    height = relief.height * scale
+    gx = cv2.Sobel(height, cv2.CV_32F, 1, 0, ksize=3, scale=1 / 8)
+    gy = cv2.Sobel(height, cv2.CV_32F, 0, 1, ksize=3, scale=1 / 8)
+    steep = 1.0 / np.sqrt(1 + gx * gx + gy * gy)
+    x, y, up = np.array(light.towards) / np.linalg.norm(light.towards)
+    cos, sin = math.cos(heading_rad), math.sin(heading_rad)
+    lu, lv = x * cos + y * sin, -x * sin + y * cos
+    facing = (-gx * lu - gy * lv + up) * steep
+    # Light goes round under skin and cloth: a wrapped Lambert term without a hard terminator.
+    direct = np.maximum((facing + 0.25) / 1.25, 0.0) / ((up + 0.25) / 1.25)
+    crowded = np.zeros_like(height)
+    for blur_mm, weight in ((2.0, 0.055), (6.0, 0.03)):
+        near = cv2.GaussianBlur(np.maximum(relief.height, -4.0), (0, 0), blur_mm * scale)
+        crowded += weight * np.maximum(near - relief.height, 0.0)
+    open_sky = np.clip(1 - crowded, 0.5, 1.0) * (0.55 + 0.45 * steep)
+    shade = open_sky * (light.ambient + (1 - light.ambient) * direct) * light.strength
+    half = np.array([lu, lv, up + 1.0])
+    half = half / np.linalg.norm(half)
+    mirror = np.clip((-gx * half[0] - gy * half[1] + half[2]) * steep, 0, 1)
+    shine = relief.gloss * (0.10 * mirror**18 + 0.55 * relief.gloss * mirror**90) * light.strength * (1 - light.ambient)
+    tint = np.array(light.colour[::-1], dtype=np.float32)
+    # The albedo is as a screen shows it under plain light. Shading is multiplied in linear light, and is
+    # warmer than grey in the dark: light that goes through skin and cloth comes out redder.
+    lit = np.minimum(shade, 1.6).astype(np.float32)
+    warm = cv2.merge([np.power(lit, 1.06 / 2.2), np.power(lit, 1.0 / 2.2), np.power(lit, 0.90 / 2.2)])
+    matt = relief.albedo * warm * tint ** np.float32(1 / 2.2)
+    colour = np.clip(matt + shine[..., None] * tint * (1 - matt), 0, 1)
+    alpha = relief.alpha[..., None]
+    picture = np.concatenate([colour * 255.0 * alpha, alpha], axis=2).astype(np.float32)
+    coarse = 0.5
+    small = cv2.resize(relief.alpha, None, fx=coarse, fy=coarse, interpolation=cv2.INTER_AREA)
+    pad = math.ceil(2.2 * SHADOW_BLURS_MM[-1] * scale * coarse)
+    padded = cv2.copyMakeBorder(small, pad, pad, 0, pad, cv2.BORDER_CONSTANT, value=0.0)
+    padded = cv2.copyMakeBorder(padded, 0, 0, pad, 0, cv2.BORDER_REPLICATE)
+    shadows = tuple(
+        cv2.GaussianBlur(padded, (0, 0), max(0.6, blur * scale * coarse)).astype(np.float32) for blur in SHADOW_BLURS_MM
+    )
+    ox, oy = relief.origin_px
+    to_mm = np.array([[1 / scale, 0, -ox / scale], [0, 1 / scale, -oy / scale], [0, 0, 1.0]])
+    # A coarse pixel p covers fine pixels 2p and 2p + 1, whose middle is 2p + 0.5.
+    fine = np.array([[1 / coarse, 0, 0.5 - pad / coarse], [0, 1 / coarse, 0.5 - pad / coarse], [0, 0, 1.0]])
+    return Part(np.ascontiguousarray(picture), shadows, to_mm, to_mm @ fine)
+
+
+def projection_of(camera: LiftedPlanes) -> Matrix:
+    """(3, 4) float64: (x mm, y mm, height mm, 1) to homogeneous pixels, from two lifted planes."""
+    ground = np.asarray(camera.homography_at(0.0), dtype=np.float64)
+    lift_mm = 100.0
+    lifted = np.asarray(camera.homography_at(lift_mm), dtype=np.float64)
+    # Each may be scaled as the camera likes; the first two columns are the same but for that.
+    lifted = lifted * (np.vdot(lifted[:, :2], ground[:, :2]) / np.vdot(lifted[:, :2], lifted[:, :2]))
+    return np.column_stack([ground[:, 0], ground[:, 1], (lifted[:, 2] - ground[:, 2]) / lift_mm, ground[:, 2]])
+
+
+def _hand_frames(look: ArmLook, places: ArmPlaces) -> Matrix:
+    """(..., 4, 3): the hand's (u, v, 1) mm to (x, y, height, 1)."""
+    length = look.length_mm
+    rise = np.clip((places.tip_height_mm - places.wrist_height_mm) / length, -0.95, 0.95)
+    level = np.sqrt(1 - rise * rise)
+    dx, dy = np.cos(places.heading_rad), np.sin(places.heading_rad)
+    frame = np.zeros((*places.shape, 4, 3))
+    frame[..., 0, 0], frame[..., 1, 0], frame[..., 2, 0] = dx * level, dy * level, rise
+    frame[..., 0, 1] = -dy * np.cos(places.roll_rad)
+    frame[..., 1, 1] = dx * np.cos(places.roll_rad)
+    frame[..., 2, 1] = np.sin(places.roll_rad)
+    frame[..., 0, 2] = places.tip_x_mm - dx * level * length
+    frame[..., 1, 2] = places.tip_y_mm - dy * level * length
+    frame[..., 2, 2] = places.wrist_height_mm
+    frame[..., 3, 2] = 1.0
+    return frame
+
+
+def _forearm_frames(look: ArmLook, places: ArmPlaces) -> Matrix:
+    """(..., 4, 3): the forearm's (u, v, 1) mm, u negative towards the elbow, to (x, y, height, 1)."""
+    frame = _hand_frames(look, places)
+    rise = np.clip((places.wrist_height_mm - places.elbow_height_mm) / (FOREARM_MM * look.size), -0.95, 0.95)
+    level = np.sqrt(1 - rise * rise)
+    turn = places.heading_rad + places.bend_rad
+    dx, dy = np.cos(turn), np.sin(turn)
+    frame[..., 0, 0], frame[..., 1, 0], frame[..., 2, 0] = dx * level, dy * level, rise
+    frame[..., 0, 1], frame[..., 1, 1], frame[..., 2, 1] = -dy, dx, 0.0
+    return frame
+
+
+def _bounds(matrices: Matrix, sprite_size: tuple[int, int], canvas_size: tuple[int, int]) -> Rect:
+    """The pixels that a sprite may touch under (n, 3, 3) matrices, clipped to the canvas."""
+    width, height = sprite_size
+    corners = np.array([[0, 0, 1], [width - 1, 0, 1], [width - 1, height - 1, 1], [0, height - 1, 1]], dtype=np.float64)
+    at = np.einsum("nij,cj->nci", matrices, corners)
+    depth = at[..., 2]
+    if np.any(depth * np.sign(depth.flat[0]) <= 1e-9):
+        return NOWHERE  # behind the lens
+    px = at[..., :2] / depth[..., None]
+    x0, y0 = np.floor(px.min(axis=(0, 1))) - 1
+    x1, y1 = np.ceil(px.max(axis=(0, 1))) + 2
+    left, top = max(int(x0), 0), max(int(y0), 0)
+    right, bottom = min(int(x1), canvas_size[0]), min(int(y1), canvas_size[1])
+    if right <= left or bottom <= top:
+        return NOWHERE
+    return left, top, right - left, bottom - top
+
+
+def _warped(sprite: NDArray[np.float32], matrices: Matrix, rect: Rect, read_out: ReadOut | None) -> NDArray[np.float32]:
+    """The sprite as seen in `rect`, averaged over exposures; matrices (k, knots, 3, 3) sprite px to canvas px."""
+    x, y, width, height = rect
+    total: NDArray[np.float32] | None = None
+    flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
+    for knots in matrices:
+        if len(knots) == 1 or read_out is None:
+            back = np.linalg.inv(knots[len(knots) // 2]) @ np.array([[1, 0, x], [0, 1, y], [0, 0, 1.0]])
+            one = cv2.warpPerspective(sprite, back, (width, height), flags=flags)
+        else:
+            map_x, map_y = _rolling_maps(knots, rect, read_out)
+            one = cv2.remap(sprite, map_x, map_y, cv2.INTER_LINEAR)
+        total = np.asarray(one if total is None else cv2.add(total, one), dtype=np.float32)
+    if total is None:
+        raise ValueError("expected at least one exposure, got none")
+    if len(matrices) > 1:
+        total *= np.float32(1.0 / len(matrices))
+    return total
+
+
+def _rolling_maps(knots: Matrix, rect: Rect, read_out: ReadOut) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Where each pixel of `rect` comes from in the sprite, each line by its own placement."""
+    x, y, width, height = rect
+    first, count = (x, width) if read_out.along_x else (y, height)
+    low = first // KNOT_PX
+    high = (first + count - 1) // KNOT_PX + 2
+    back = np.linalg.inv(knots[low:high])
+    back /= back[:, 2:, 2:]
+    lines = np.arange(first, first + count) / KNOT_PX - low
+    index = np.minimum(lines.astype(np.int64), len(back) - 2)
+    share = (lines - index)[:, None, None]
+    b = back[index] * (1 - share) + back[index + 1] * share
+    fixed = np.arange(first, first + count, dtype=np.float64)[:, None]  # the line's own coordinate
+    free = np.arange(y, y + height) if read_out.along_x else np.arange(x, x + width)
+    moving = free.astype(np.float32)[None, :]
+    line, run = (0, 1) if read_out.along_x else (1, 0)
+    start = (b[:, :, line] * fixed + b[:, :, 2]).astype(np.float32)
+    step = b[:, :, run].astype(np.float32)
+    weight = 1.0 / (start[:, 2:] + step[:, 2:] * moving)
+    map_x = (start[:, :1] + step[:, :1] * moving) * weight
+    map_y = (start[:, 1:2] + step[:, 1:2] * moving) * weight
+    if read_out.along_x:
+        return np.ascontiguousarray(map_x.T), np.ascontiguousarray(map_y.T)
+    return map_x, map_y
+
+
+def _as_grid(places: ArmPlaces) -> ArmPlaces:
+    """Places as (exposures, knots)."""
+    if len(places.shape) > 2:
+        raise ValueError(f"expected places of shape (exposures, knots) at most, got {places.shape}")
+    return places if len(places.shape) == 2 else places.reshape(-1, 1)
+
+
+def _blend(canvas: Picture, rect: Rect, layer: NDArray[np.float32]) -> None:
+    """Lay a premultiplied layer over part of a canvas, in place."""
+    x, y, width, height = rect
+    region = canvas[y : y + height, x : x + width]
+    keep = 1.0 - layer[..., 3]
+    mixed = cv2.multiply(region, cv2.merge([keep, keep, keep]), dtype=cv2.CV_32F)
+    mixed = cv2.add(mixed, layer[..., :3])
+    region[...] = mixed if canvas.dtype != np.uint8 else cv2.convertScaleAbs(mixed)
+
+
+def _joined(first: Rect, second: Rect) -> Rect:
+    if first[2] == 0 or second[2] == 0:
+        return first if second[2] == 0 else second
+    x, y = min(first[0], second[0]), min(first[1], second[1])
+    right = max(first[0] + first[2], second[0] + second[2])
+    bottom = max(first[1] + first[3], second[1] + second[3])
+    return x, y, right - x, bottom - y
+
+
+def paint_arm(
+    canvas: Picture,
+    sprite: ArmSprite,
+    places: ArmPlaces,
+    camera: LiftedPlanes | Matrix,
+    read_out: ReadOut | None = None,
+) -> Rect:
+    """Paint an arm onto a picture, blurred over its places; says what was touched.
+
+    canvas: (h, w, 3) blue green red, uint8 or float32 0 to 255, changed in place.
+    places: shape () or (exposures,); with `read_out`, (exposures, knots) at `read_out.knots_px`.
+    camera: anything with `homography_at`, or a (3, 4) projection.
+    """
+    projection = camera if isinstance(camera, np.ndarray) else projection_of(camera)
+    grid = _as_grid(places)
+    size = (canvas.shape[1], canvas.shape[0])
+    touched = NOWHERE
+    parts = [
+        (sprite.hand, _hand_frames(sprite.look, grid)),
+        (sprite.forearm, _forearm_frames(sprite.look, grid)),
+    ]
+    for part, frames in reversed(parts) if sprite.hand_over else parts:
+        matrices = projection @ frames @ part.to_mm
+        sheet = part.picture.shape
+        rect = _bounds(matrices.reshape(-1, 3, 3), (sheet[1], sheet[0]), size)
+        if rect[2] == 0:
+            continue
+        _blend(canvas, rect, _warped(part.picture, matrices, rect, read_out))
+        touched = _joined(touched, rect)
+    return touched
+
+
+def paint_shadow(
+    canvas: Picture,
+    sprite: ArmSprite,
+    places: ArmPlaces,
+    camera: LiftedPlanes | Matrix,
+    light: Light,
+    surface_mm: float = 0.0,
+    read_out: ReadOut | None = None,
+) -> Rect:
+    """Darken a picture where an arm keeps the lamp and the sky away; to be painted before the arm.
+
+    The lamp's shadow falls aside and softens with height; the sky's stays below and fades with height.
+    """
+    projection = camera if isinstance(camera, np.ndarray) else projection_of(camera)
+    grid = _as_grid(places)
+    size = (canvas.shape[1], canvas.shape[0])
+    sx, sy = light.shift_per_mm
+    touched = NOWHERE
+    dark: list[tuple[Rect, NDArray[np.float32]]] = []
+    for part, frames, height in (
+        (sprite.hand, _hand_frames(sprite.look, grid), (grid.tip_height_mm + grid.wrist_height_mm) / 2),
+        (sprite.forearm, _forearm_frames(sprite.look, grid), (grid.wrist_height_mm + grid.elbow_height_mm) / 2),
+    ):
+        over = max(0.0, float(height.mean()) + 6.0 - surface_mm)
+        direct = (light.strength * (1 - light.ambient), over * light.breadth, (sx, sy))
+        sky = (0.55 * light.ambient / (1 + (over / 28.0) ** 2), 4.0 + 0.55 * over, (0.0, 0.0))
+        for depth, blur_mm, (along_x, along_y) in (direct, sky):
+            if depth < 0.02:
+                continue
+            cast = np.diag([1.0, 1.0, 0.0, 1.0])
+            cast[0, 2:] = along_x, -along_x * surface_mm
+            cast[1, 2:] = along_y, -along_y * surface_mm
+            cast[2, 3] = surface_mm
+            matrices = projection @ cast @ frames @ part.shadow_to_mm
+            which = int(np.argmin(np.abs(np.log(np.array(SHADOW_BLURS_MM) / max(blur_mm, 0.5)))))
+            sheet = part.shadows[which]
+            rect = _bounds(matrices.reshape(-1, 3, 3), (sheet.shape[1], sheet.shape[0]), size)
+            if rect[2]:
+                soft = _few(matrices)
+                dark.append((rect, _warped(sheet, soft, rect, read_out) * np.float32(min(depth, 0.85))))
+    for rect, amount in dark:
+        x, y, width, height_px = rect
+        region = canvas[y : y + height_px, x : x + width]
+        # Half of the light taken away is less than half as dark on a screen: the power is 1 / 2.2.
+        keep = cv2.pow(1.0 - amount, 1 / 2.2)
+        mixed = cv2.multiply(region, cv2.merge([keep, keep, keep]), dtype=cv2.CV_32F)
+        region[...] = mixed if canvas.dtype != np.uint8 else cv2.convertScaleAbs(mixed)
+        touched = _joined(touched, rect)
+    return touched
+
+
+def _few(matrices: Matrix) -> Matrix:
+    """At most three of the exposures: a shadow is soft already."""
+    return matrices if len(matrices) <= 3 else matrices[np.linspace(0, len(matrices) - 1, 3).round().astype(int)]
+
+
+def union(rects: Sequence[Rect]) -> Rect:
+    """The smallest rectangle around all of them."""
+    whole = NOWHERE
+    for rect in rects:
+        whole = _joined(whole, rect)
+    return whole
