@@ -1,0 +1,71 @@
+"""Quadrilaterals of cards in a picture: corner order, overlap, duplicates."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from vision.detections import Detections
+
+Quad = NDArray[np.float32]
+
+
+def clockwise_from_a_short_side(quads: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The same quads with corners clockwise as seen (y down) and a short side first; (n, 4, 2) float32."""
+    if not len(quads):
+        return quads.reshape(0, 4, 2).astype(np.float32)
+    after = np.roll(quads, -1, axis=1)
+    doubled_area = (quads[..., 0] * after[..., 1] - quads[..., 1] * after[..., 0]).sum(axis=1)
+    quads = np.where((doubled_area < 0)[:, None, None], quads[:, ::-1], quads)
+    sides = np.linalg.norm(quads - np.roll(quads, -1, axis=1), axis=2)
+    first_is_long = sides[:, 0] + sides[:, 2] > sides[:, 1] + sides[:, 3]
+    quads = np.where(first_is_long[:, None, None], np.roll(quads, -1, axis=1), quads)
+    return quads.astype(np.float32)
+
+
+def area(quad: Quad) -> float:
+    """Area of a convex quad in square pixels."""
+    return float(cv2.contourArea(quad))
+
+
+def overlap_area(a: Quad, b: Quad) -> float:
+    """Area that two convex quads share, in square pixels."""
+    return float(cv2.intersectConvexConvex(a, b)[0])
+
+
+def iou(a: Quad, b: Quad) -> float:
+    """Intersection over union of two convex quads."""
+    shared = overlap_area(a, b)
+    union = area(a) + area(b) - shared
+    return shared / union if union > 0 else 0.0
+
+
+def without_duplicates(found: Detections, iou_above: float = 0.45, inside_above: float = 0.85) -> Detections:
+    """Keep the best-scored of quads that show one thing, whatever their label; best first.
+
+    Two quads show one thing when their IoU is above ``iou_above``, or when one lies in the other by more
+    than ``inside_above`` of its area (half a card found again as a card of its own). Cards that lie square
+    on each other in a fan overlap by less than either as long as a corner index shows.
+    """
+    order = np.argsort(-found.scores, kind="stable")
+    found = found.where(order)
+    boxes = found.boxes()
+    areas = np.array([area(quad) for quad in found.quads])
+    kept: list[int] = []
+    for i in range(len(found)):
+        if areas[i] <= 0:
+            continue
+        twice = False
+        for j in kept:
+            apart = (boxes[i, :2] >= boxes[j, 2:]).any() or (boxes[j, :2] >= boxes[i, 2:]).any()
+            if apart:
+                continue
+            shared = overlap_area(found.quads[i], found.quads[j])
+            smaller = min(areas[i], areas[j])
+            if shared > iou_above * (areas[i] + areas[j] - shared) or shared > inside_above * smaller:
+                twice = True
+                break
+        if not twice:
+            kept.append(i)
+    return found.where(np.array(kept, np.intp))

@@ -1,0 +1,93 @@
+"""Reads the cards in a picture: finds their quads, rectifies each, names it or abstains."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vision.cards.find import CardFinder
+from vision.cards.reader import BACK, NOTHING, FaceReader, Namer, rectified
+from vision.cards.seen import SeenCard, likeliest
+from vision.detections import CARD_BACK, CARD_FACE, Detections
+from vision.detectors.onnx import OnnxDetector
+
+
+class Finder(Protocol):
+    """A detector that can be told how large a card is in the picture."""
+
+    def detect(self, image: NDArray[np.uint8], card_side_px: float | None = None) -> Detections:
+        """What is in ``image``, (h, w, 3) uint8 BGR."""
+        ...
+
+
+class CardReader:
+    """Reads cards in pictures; built once, used for many."""
+
+    def __init__(self, finder: Finder, namer: Namer) -> None:
+        """Find with ``finder``, name with ``namer``."""
+        self._finder = finder
+        self._namer = namer
+
+    @classmethod
+    def shipped(cls, backend: str | None = None) -> CardReader:
+        """With the weights that ship with the project."""
+        return cls(CardFinder(OnnxDetector.shipped(backend=backend)), FaceReader.shipped(backend=backend))
+
+    def with_namer(self, namer: Namer) -> CardReader:
+        """The same, naming the cards of another deck."""
+        return CardReader(self._finder, namer)
+
+    def read(self, image: NDArray[np.uint8], card_side_px: float | None = None) -> tuple[SeenCard, ...]:
+        """The cards in ``image``, (h, w, 3) uint8 BGR, from left to right within rows from the top.
+
+        card_side_px: a card's longer side in the picture, where it is known.
+        """
+        return self.read_found(image, self._finder.detect(image, card_side_px))
+
+    def read_quads(self, image: NDArray[np.uint8], quads: NDArray[np.float32]) -> tuple[SeenCard, ...]:
+        """Name the cards in known quads, (n, 4, 2) pixels, in their order; far faster than finding them too."""
+        n = len(quads)
+        return self._named(image, Detections(quads, np.full(n, CARD_FACE), np.ones(n, np.float32)))
+
+    def read_found(self, image: NDArray[np.uint8], found: Detections) -> tuple[SeenCard, ...]:
+        """Name the cards among what a detector found, leaving out what can't be one."""
+        cards = found.labelled(CARD_FACE, CARD_BACK)
+        return tuple(seen for seen in self._named(image, cards) if not _is_nothing(seen))
+
+    def _named(self, image: NDArray[np.uint8], cards: Detections) -> tuple[SeenCard, ...]:
+        faces = np.flatnonzero(cards.labels == CARD_FACE)
+        crops = np.zeros((len(faces), *self._namer.crop_size_px[::-1], 3), np.uint8)
+        for k, i in enumerate(faces):
+            crops[k] = rectified(image, cards.quads[i], self._namer.crop_size_px)
+        probabilities = self._namer.probabilities(crops)
+        named = dict(zip(faces.tolist(), probabilities, strict=True))
+        return tuple(self._seen(cards.quads[i], float(cards.scores[i]), named.get(i)) for i in range(len(cards)))
+
+    def _seen(self, quad: NDArray[np.float32], score: float, named: NDArray[np.float32] | None) -> SeenCard:
+        if named is None:
+            return SeenCard(None, "down", score, quad, (), score)
+        alternatives = likeliest(self._namer.classes, named)
+        best, confidence = alternatives[0]
+        if best == BACK:
+            return SeenCard(None, "down", confidence, quad, (), score)
+        sure = confidence >= self._namer.min_confidence and best != NOTHING
+        return SeenCard(best if sure else None, "up", confidence, quad, alternatives, score)
+
+
+def read_cards(image: NDArray[np.uint8], reader: CardReader | None = None) -> tuple[SeenCard, ...]:
+    """The cards in one picture, (h, w, 3) uint8 BGR; for many pictures build a `CardReader` once."""
+    return (reader or CardReader.shipped()).read(image)
+
+
+#: A find that the detector itself is unsure of and that no reading supports is most likely no card: on
+#: ``ranks_on_carpet/train`` such finds are books, boxes and grain.
+UNSUPPORTED_SCORE = 0.5
+UNSUPPORTED_CONFIDENCE = 0.5
+
+
+def _is_nothing(seen: SeenCard) -> bool:
+    if seen.alternatives and seen.alternatives[0][0] == NOTHING:
+        return True
+    return seen.face == "up" and seen.score < UNSUPPORTED_SCORE and seen.confidence < UNSUPPORTED_CONFIDENCE
