@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import cv2
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +67,8 @@ def cloth(rng: np.random.Generator, height: int, width: int, px_per_mm: float, k
     ys = np.arange(height, dtype=np.float32)[:, None] * (2 * np.pi / (2.6 * px_per_mm))
     weave = np.sin(xs) * np.sin(ys)
     gain = 1 + 0.09 * fibre + 0.05 * cloudy + 0.05 * folds + 0.03 * weave
-    return np.clip(np.array(CLOTHS[kind], np.float32) * gain[..., None], 0, 255).astype(np.uint8)
+    lit = np.array(CLOTHS[kind], np.float32) * gain[..., None]
+    return np.asarray(np.clip(lit, 0, 255), np.float32).astype(np.uint8)
 
 
 def patterned(rng: np.random.Generator, height: int, width: int, px_per_mm: float) -> Picture:
@@ -80,21 +79,20 @@ def patterned(rng: np.random.Generator, height: int, width: int, px_per_mm: floa
     stripes_y = ((np.arange(height) / pitch) % 1 < 0.5).astype(np.float32)
     share = 0.32 * (stripes_x[None, :] + stripes_y[:, None])[..., None]
     ink = np.array(((150, 70, 40), (50, 40, 160), (60, 120, 60))[int(rng.integers(3))], np.float32)
-    return (ground * (1 - share) + ink * share).astype(np.uint8)
+    return np.asarray(ground * (1 - share) + ink * share, np.float32).astype(np.uint8)
 
 
-TOPS: dict[str, Callable[[np.random.Generator, int, int, float], Picture]] = {
-    **{
-        kind: (lambda rng, height, width, scale, kind=kind: wood(rng, height, width, scale, kind))
-        for kind in WOODS
-    },
-    **{
-        f"cloth-{kind}": (lambda rng, height, width, scale, kind=kind: cloth(rng, height, width, scale, kind))
-        for kind in CLOTHS
-    },
-    "patterned": patterned,
-}
-"""What a table top may be made of, by name."""
+def table_top(name: str, rng: np.random.Generator, height: int, width: int, px_per_mm: float) -> Picture:
+    """(height, width, 3) uint8 BGR: the table top of that name, one of `TOPS`."""
+    if name == "patterned":
+        return patterned(rng, height, width, px_per_mm)
+    if name in WOODS:
+        return wood(rng, height, width, px_per_mm, name)
+    return cloth(rng, height, width, px_per_mm, name.removeprefix("cloth-"))
+
+
+TOPS = (*WOODS, *(f"cloth-{kind}" for kind in CLOTHS), "patterned")
+"""What a table top may be made of."""
 
 
 def floor(rng: np.random.Generator, height: int, width: int) -> Picture:

@@ -1,0 +1,491 @@
+"""Pictures of a script: a still table is painted once, and only what moves is painted again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from referee.cards import Pile, Seat
+from vision.films import tables
+from vision.films.arm_looks import HAND_MM
+from vision.films.arm_relief import skeleton
+from vision.films.arms import (
+    ArmLook,
+    ArmPlaces,
+    ArmSprite,
+    Light,
+    Matrix,
+    draw_arm,
+    paint_arm,
+    paint_shadow,
+    projection_of,
+)
+from vision.films.arms import Pose as ArmPose
+from vision.films.artwork import CARD_MM, DeckArt
+from vision.films.camera import Camera
+from vision.films.script import CARD_THICKNESS_MM, CardMove, HandTrack, Lying, Pose, Script
+from vision.films.sprites import CardSprites, Quad, card_corners
+
+Picture = NDArray[np.uint8]
+Rect = tuple[int, int, int, int]
+"""x0, y0, x1, y1 in pixels of the picture, the last two exclusive."""
+
+MAX_SUBSTEPS = 6
+"""Steps over one exposure: 6 steps of a hand at 4 m/s and 1/60 s are 12 px apart, which a fast eye forgives."""
+PX_A_SUBSTEP = 3.0
+"""What moves less than this during the exposure needs no step more."""
+HEADING_STEP = 0.2
+"""Arms are lit anew for every so many radians they turn: a finer step shows no difference."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An arm's posture at one moment, from the key frames of its track."""
+
+    tip_mm: tuple[float, float]
+    heading: float
+    tip_height_mm: float
+    wrist_height_mm: float
+    elbow_height_mm: float
+    pose: str
+
+
+def posture(track: HandTrack, look: ArmLook, at_s: float) -> Place | None:
+    """Where a track's arm is: the forearm comes from a point beyond the edge that follows the hand a little.
+
+    The track says where the part that touches is; a bent finger ends short of the hand's full length.
+    """
+    hand = track.at(at_s)
+    if hand is None:
+        return None
+    root, inward = track.root_mm, track.inward
+    aside = (hand.x_mm - root[0]) * -inward[1] + (hand.y_mm - root[1]) * inward[0]
+    elbow = (root[0] - inward[1] * 0.35 * aside, root[1] + inward[0] * 0.35 * aside)
+    heading = math.atan2(hand.y_mm - elbow[1], hand.x_mm - elbow[0])
+    first, second = touching(look, hand.before), touching(look, hand.after)
+    ahead = first[0] + hand.share * (second[0] - first[0])
+    aside = first[1] + hand.share * (second[1] - first[1])
+    c, s = math.cos(heading), math.sin(heading)
+    lows = [_WRIST_MM.get(pose, 34.0) for pose in (hand.before, hand.after)]
+    wrist = lows[0] + hand.share * (lows[1] - lows[0])
+    return Place(
+        (hand.x_mm + ahead * c - aside * s, hand.y_mm + ahead * s + aside * c),
+        heading,
+        hand.height_mm,
+        hand.height_mm + wrist,
+        80.0 + 0.4 * hand.height_mm,
+        hand.pose,
+    )
+
+
+_WRIST_MM = {"flat": 8.0, "reaching": 30.0, "pinch": 30.0, "rest": 14.0}
+"""How much higher than the fingertips the wrist is held."""
+
+
+@lru_cache(maxsize=256)
+def touching(look: ArmLook, pose: str) -> tuple[float, float]:
+    """From what touches in that pose to where the outstretched middle finger would end: (ahead, aside) mm."""
+    digits, _ = skeleton(look, ArmPose(pose))
+    if pose in ("flat", "reaching"):
+        u, v = max((digit.tip.end[0] + digit.tip.end_radius, 0.0) for digit in digits)
+    else:
+        tip = digits[0].tip.end
+        u, v = tip[0], tip[1]
+    side = -1.0 if look.left else 1.0
+    return HAND_MM * look.size - u * look.size, -v * look.size * side
+
+
+@dataclass(slots=True)
+class _Thing:
+    """A move or a hand in this frame: what it may touch, how it stands, and over how many steps it is smeared."""
+
+    rect: Rect
+    state: tuple[object, ...]
+    height_mm: float
+    substeps: int
+    move: CardMove | None = None
+    hand: HandTrack | None = None
+
+
+class Renderer:
+    """Paints the script's picture at any moment, moments in rising order."""
+
+    def __init__(
+        self,
+        script: Script,
+        camera: Camera,
+        deck: DeckArt,
+        looks: dict[Seat, ArmLook],
+        *,
+        top: str = "oak",
+        lamp: Light | None = None,
+        vignette: float = 0.12,
+        slope: float = 0.16,
+        exposure_s: float = 1 / 120,
+        rng: np.random.Generator,
+    ) -> None:
+        """Paint the empty table; `looks` are the players' arms."""
+        self.script, self.looks = script, looks
+        self.camera = replace(camera, k1=0.0, k2=0.0)
+        self.lamp = lamp or Light()
+        self.exposure_s = exposure_s
+        width, height = script.table_mm
+        scale = 1.15 * max(self.camera.px_per_mm((width / 2, y), 10.0) for y in (0.0, height / 2, height))
+        self.sprites = CardSprites(deck, scale)
+        self._corners = card_corners()
+        self._projection = projection_of(self.camera)
+        self._arm_scale = round(scale, 2)
+        self._arms: dict[tuple[ArmLook, str, int], ArmSprite] = {}
+        self._paint_base(top, rng, vignette, slope)
+        self._stacks: dict[Pile, tuple[Lying, ...]] = {}
+        self._next_change = 0
+        self.static = self.base.copy()
+        self._shown = self.static.copy()
+        self._stale: list[Rect] = []
+        self._groups: dict[Rect, tuple[object, ...]] = {}
+        self.changed: list[Rect] = []
+
+    # --- the still table --------------------------------------------------------------------------
+
+    def _paint_base(self, top: str, rng: np.random.Generator, vignette: float, slope: float) -> None:
+        camera, (width_mm, height_mm) = self.camera, self.script.table_mm
+        width, height = camera.size_px
+        scale = 1.1 * camera.px_per_mm((width_mm / 2, height_mm))
+        board = tables.table_top(top, rng, round(height_mm * scale), round(width_mm * scale), scale)
+        to_px = camera.homography_at(0.0) @ np.diag([1 / scale, 1 / scale, 1.0])
+        base = tables.floor(rng, height, width)
+        edge = camera.project([(0, 0), (width_mm, 0), (width_mm, height_mm), (0, height_mm)])
+        dark = np.zeros((height, width), np.uint8)
+        cv2.fillConvexPoly(dark, (edge + np.array([6.0, 10.0])).round().astype(np.int32), 255)
+        dark = np.asarray(cv2.GaussianBlur(dark, (0, 0), 9), np.uint8)
+        base = (base * (1 - 0.55 * dark[..., None] / 255)).astype(np.uint8)
+        laid = cv2.warpPerspective(board, to_px, (width, height), flags=cv2.INTER_AREA)
+        inside = np.zeros((height, width), np.uint8)
+        cv2.fillConvexPoly(inside, (edge * 16).round().astype(np.int32), 255, cv2.LINE_AA, 4)
+        share = inside[..., None].astype(np.float32) / 255
+        rim = np.zeros((height, width), np.uint8)
+        cv2.polylines(rim, [(edge * 16).round().astype(np.int32)], True, 255, 3, cv2.LINE_AA, 4)
+        lit = laid.astype(np.float32) * (1 - 0.35 * rim[..., None] / 255)
+        flat = base * (1 - share) + lit * share
+        self.gain = tables.light_gain(rng, height, width, vignette=vignette, slope=slope)
+        tint = np.array(self.lamp.colour[::-1], np.float32) ** (1 / 2.2)
+        lit = flat * self.gain[..., None] * tint
+        self.base: Picture = lit.clip(0, 255).astype(np.uint8)
+
+    def _gain_at(self, x: float, y: float) -> float:
+        height, width = self.gain.shape
+        return float(self.gain[min(max(int(y), 0), height - 1), min(max(int(x), 0), width - 1)])
+
+    def card_quad(self, card: Lying, height_mm: float) -> Quad:
+        """(4, 2) px: the corners of a lying card, from its own top left clockwise."""
+        c, s = math.cos(card.turn), math.sin(card.turn)
+        turned = self._corners @ np.array([[c, s], [-s, c]]) + (card.x_mm, card.y_mm)
+        return self.camera.project(turned, height_mm)
+
+    def _paint_stack(
+        self, canvas: Picture, origin: tuple[int, int], stack: Sequence[Lying], lift_mm: float = 0.0
+    ) -> None:
+        for i, card in enumerate(stack):
+            quad = self.card_quad(card, lift_mm + (i + 1) * CARD_THICKNESS_MM)
+            centre = quad.mean(axis=0)
+            self.sprites.draw(
+                canvas, origin, card.card if card.face_up else None, quad, self._gain_at(*centre)
+            )
+
+    def _stack_rect(self, stack: Sequence[Lying]) -> Rect | None:
+        if not stack:
+            return None
+        quads = [self.card_quad(stack[0], 0.3), self.card_quad(stack[-1], len(stack) * CARD_THICKNESS_MM)]
+        quads += [self.card_quad(card, 4.0) for card in stack[1:-1]]
+        return self._clip(np.concatenate(quads), 10)
+
+    def _clip(self, points: Quad, margin: float) -> Rect | None:
+        width, height = self.camera.size_px
+        low, high = np.floor(points.min(axis=0) - margin), np.ceil(points.max(axis=0) + margin)
+        x0, y0 = max(0, int(low[0])), max(0, int(low[1]))
+        x1, y1 = min(width, int(high[0]) + 1), min(height, int(high[1]) + 1)
+        return (x0, y0, x1, y1) if x1 > x0 and y1 > y0 else None
+
+    def _settle(self, at_s: float) -> None:
+        """Bring the still table up to date with the piles' changes."""
+        changes = self.script.piles
+        while self._next_change < len(changes) and changes[self._next_change].at_s <= at_s:
+            change = changes[self._next_change]
+            self._next_change += 1
+            rects = [self._stack_rect(self._stacks.get(change.pile, ())), self._stack_rect(change.stack)]
+            self._stacks[change.pile] = change.stack
+            for rect in rects:
+                if rect is not None:
+                    self._repaint(rect)
+
+    def _repaint(self, rect: Rect) -> None:
+        x0, y0, x1, y1 = rect
+        canvas = self.static[y0:y1, x0:x1]
+        canvas[...] = self.base[y0:y1, x0:x1]
+        for stack in self._stacks.values():
+            around = self._stack_rect(stack)
+            if around is not None and _touch(around, rect):
+                self._paint_stack(canvas, (x0, y0), stack)
+        self._stale.append(rect)
+
+    # --- what moves -------------------------------------------------------------------------------
+
+    def _block_quads(self, move: CardMove, pose: Pose) -> list[tuple[str | None, Quad, Quad]]:
+        """For each card of a carried block, lowest first: the side seen, its quad, and the quad on the table."""
+        c, s = math.cos(pose.turn), math.sin(pose.turn)
+        turn = np.array([[c, s], [-s, c]])
+        start = np.array([move.end.x_mm - move.start.x_mm, move.end.y_mm - move.start.y_mm]) @ turn.T
+        axis = 0 if move.long_axis else 1
+        forward = 1.0 if start[axis] >= 0 else -1.0
+        half = CARD_MM[axis] / 2
+        cos, sin = math.cos(pose.over), math.sin(pose.over)
+        quads: list[tuple[str | None, Quad, Quad]] = []
+        count = len(move.stack)
+        c0, s0 = math.cos(-move.start.turn), math.sin(-move.start.turn)
+        back = np.array([[c0, s0], [-s0, c0]])
+        for i, card in enumerate(move.stack):
+            if count > 8 and 3 <= i < count - 3:
+                continue  # the middle of a thick block is hidden
+            cc, ss = math.cos(card.turn), math.sin(card.turn)
+            local = self._corners @ np.array([[cc, ss], [-ss, cc]])
+            offset = np.array([card.x_mm, card.y_mm]) @ back
+            local = local + offset
+            through = (i + 1 - count / 2) * CARD_THICKNESS_MM
+            heights = pose.height_mm + half * abs(sin) + count * CARD_THICKNESS_MM / 2
+            heights = heights - forward * sin * local[:, axis] + cos * through
+            local[:, axis] = local[:, axis] * cos + forward * sin * through
+            on_table = local @ turn + (pose.x_mm, pose.y_mm)
+            quad = self.camera.project(on_table, heights)
+            lean = np.outer(heights, self.lamp.shift_per_mm)
+            shadow = self.camera.project(on_table + lean, 0.0)
+            face_seen = card.face_up != (cos < 0)
+            if cos < 0:  # seen from its other side: left and right change places
+                quad, shadow = quad[[1, 0, 3, 2]], shadow[[1, 0, 3, 2]]
+            quads.append((card.card if face_seen else None, quad, shadow))
+        if cos < 0:
+            quads.reverse()
+        return quads
+
+    def _move_rect(self, move: CardMove, times: Sequence[float]) -> Rect | None:
+        points: list[Quad] = []
+        for at_s in times:
+            for _, quad, shadow in self._block_quads(move, move.pose(at_s)):
+                points += [quad, shadow]
+        if move.under is not None:
+            points += [self.card_quad(card, 12.0) for card in self._stacks.get(move.under, ())]
+        return self._clip(np.concatenate(points), 18) if points else None
+
+    def _paint_move(self, canvas: Picture, origin: tuple[int, int], move: CardMove, at_s: float) -> None:
+        pose = move.pose(at_s)
+        quads = self._block_quads(move, pose)
+        blur = self.lamp.breadth * (pose.height_mm + 12) * self.sprites.px_per_mm * 0.6
+        _, _, shadow = quads[-1]
+        if _area(shadow) > 20:
+            self.sprites.cast(canvas, origin, shadow, 0.7 * (1 - self.lamp.ambient), blur)
+        shade = 0.78 + 0.22 * abs(math.cos(pose.over))
+        for side, quad, _ in quads:
+            if _area(quad) > 6:
+                self.sprites.draw(canvas, origin, side, quad, self._gain_at(*quad.mean(axis=0)) * shade)
+        if move.under is not None:
+            lift = 10.0 * math.sin(math.pi * min(1.0, (at_s - move.start_s) / (move.end_s - move.start_s)))
+            self._paint_stack(canvas, origin, self._stacks.get(move.under, ()), lift_mm=lift)
+
+    def _things(self, at_s: float) -> list[_Thing]:
+        half = self.exposure_s / 2
+        times = (at_s - half, at_s, at_s + half)
+        things: list[_Thing] = []
+        for move in self.script.moves:
+            if move.start_s > times[-1]:
+                break
+            if move.end_s <= at_s or move.start_s > at_s:
+                continue
+            rect = self._move_rect(move, times)
+            if rect:
+                a, b = move.pose(times[0]), move.pose(times[-1])
+                span = math.dist((a.x_mm, a.y_mm, a.height_mm), (b.x_mm, b.y_mm, b.height_mm))
+                span += 30 * abs(a.over - b.over)
+                moved: tuple[object, ...] = (id(move), move.pose(at_s))
+                things.append(_Thing(rect, moved, b.height_mm, self._substeps(span), move=move))
+        for track in self.script.hands:
+            if track.is_away(times[0], times[-1]):
+                continue
+            look = self._look(track)
+            places = [place for place in (posture(track, look, t) for t in times) if place is not None]
+            middle = posture(track, look, at_s)
+            if middle is None:
+                continue
+            rect = self._arm_rect(places)
+            if rect is None:
+                continue
+            first, last = places[0], places[-1]
+            span = math.dist((*first.tip_mm, first.tip_height_mm), (*last.tip_mm, last.tip_height_mm))
+            state: tuple[object, ...] = (track.seat, track.right, first, middle, last)
+            things.append(_Thing(rect, state, middle.tip_height_mm, self._substeps(span), hand=track))
+        return things
+
+    def _substeps(self, span_mm: float) -> int:
+        return max(1, min(MAX_SUBSTEPS, math.ceil(span_mm * self.sprites.px_per_mm / PX_A_SUBSTEP)))
+
+    def _moments(self, at_s: float, substeps: int) -> list[float]:
+        return [at_s + self.exposure_s * ((step + 0.5) / substeps - 0.5) for step in range(substeps)]
+
+    def _arm_rect(self, places: Sequence[Place]) -> Rect | None:
+        """What an arm of those postures and its shadow may touch."""
+        lean = self.lamp.shift_per_mm
+        points, heights = [], []
+        for place in places:
+            c, s = math.cos(place.heading), math.sin(place.heading)
+            for along, aside, height in (
+                (25, 0, place.tip_height_mm + 30),
+                (-20, 75, place.tip_height_mm + 30),
+                (-20, -75, place.tip_height_mm + 30),
+                (-150, 95, place.wrist_height_mm + 30),
+                (-150, -95, place.wrist_height_mm + 30),
+                (-460, 90, place.elbow_height_mm + 60),
+                (-460, -90, place.elbow_height_mm + 60),
+            ):
+                x = place.tip_mm[0] + along * c - aside * s
+                y = place.tip_mm[1] + along * s + aside * c
+                points += [(x, y), (x + lean[0] * height, y + lean[1] * height)]
+                heights += [height, 0.0]
+        return self._clip(self.camera.project(points, heights), 6)
+
+    def _look(self, track: HandTrack) -> ArmLook:
+        look = self.looks[track.seat]
+        return look if look.left != track.right else replace(look, left=not track.right)
+
+    def _sprite(self, look: ArmLook, pose: str, heading: float) -> ArmSprite:
+        bucket = round(heading / HEADING_STEP)
+        key = (look, pose, bucket)
+        sprite = self._arms.get(key)
+        if sprite is None:
+            sprite = draw_arm(look, ArmPose(pose), self._arm_scale, self.lamp, bucket * HEADING_STEP)
+            self._arms[key] = sprite
+        return sprite
+
+    def _paint_hand(self, canvas: Picture, shift: Matrix, thing: _Thing, at_s: float, *, shadow: bool) -> None:
+        if thing.hand is None:
+            return
+        track = thing.hand
+        look = self._look(track)
+        moments = self._moments(at_s, thing.substeps)
+        places = [place for place in (posture(track, look, moment) for moment in moments) if place is not None]
+        middle = places[len(places) // 2] if places else posture(track, look, at_s)
+        if middle is None:
+            return
+        places = places or [middle]
+        arms = ArmPlaces.of(
+            ([p.tip_mm[0] for p in places], [p.tip_mm[1] for p in places]),
+            [p.heading for p in places],
+            [p.tip_height_mm for p in places],
+            [p.wrist_height_mm for p in places],
+            [p.elbow_height_mm for p in places],
+        )
+        sprite = self._sprite(look, middle.pose, middle.heading)
+        if shadow:
+            paint_shadow(canvas, sprite, arms, shift @ self._projection, self.lamp)
+        else:
+            paint_arm(canvas, sprite, arms, shift @ self._projection)
+
+    def _paint_group(self, group: _Group, canvas: Picture, at_s: float) -> None:
+        origin = group.rect[:2]
+        shift = np.array([[1.0, 0, -origin[0]], [0, 1.0, -origin[1]], [0, 0, 1.0]])
+        hands = [thing for thing in group.things if thing.hand is not None]
+        for thing in hands:
+            self._paint_hand(canvas, shift, thing, at_s, shadow=True)
+        moves = [thing for thing in group.things if thing.move is not None]
+        for thing in sorted(moves, key=lambda thing: thing.height_mm):
+            self._paint_smeared(canvas, origin, thing, at_s)
+        for thing in sorted(hands, key=lambda thing: thing.height_mm):
+            self._paint_hand(canvas, shift, thing, at_s, shadow=False)
+
+    def _paint_smeared(self, canvas: Picture, origin: tuple[int, int], thing: _Thing, at_s: float) -> None:
+        if thing.move is None:
+            return
+        if thing.substeps == 1:
+            self._paint_move(canvas, origin, thing.move, at_s)
+            return
+        x0, y0, x1, y1 = thing.rect
+        region = canvas[y0 - origin[1] : y1 - origin[1], x0 - origin[0] : x1 - origin[0]]
+        total = np.zeros(region.shape, np.float32)
+        for moment in self._moments(at_s, thing.substeps):
+            step = region.copy()
+            self._paint_move(step, (x0, y0), thing.move, moment)
+            cv2.accumulate(step, total)
+        region[...] = cv2.convertScaleAbs(total, alpha=1 / thing.substeps)
+
+    def frame(self, at_s: float) -> Picture:
+        """(height, width, 3) uint8 BGR: the picture whose exposure is centred on `at_s`; valid until the next."""
+        self._settle(at_s)
+        groups = _grouped(self._things(at_s))
+        kept = []
+        for group in groups:
+            before = self._groups.get(group.rect)
+            same = before is not None and before == group.state
+            if same and not any(_touch(rect, group.rect) for rect in self._stale):
+                kept.append(group.rect)
+        stale = self._stale + [rect for rect in self._groups if rect not in kept]
+        self.changed = stale + [group.rect for group in groups if group.rect not in kept]
+        # A kept group may be brushed by what is restored beside it: then it is painted anew after all.
+        kept = [rect for rect in kept if not any(_touch(rect, other) for other in self.changed)]
+        for x0, y0, x1, y1 in self._stale + [rect for rect in self._groups if rect not in kept]:
+            self._shown[y0:y1, x0:x1] = self.static[y0:y1, x0:x1]
+        for group in groups:
+            if group.rect not in kept:
+                x0, y0, x1, y1 = group.rect
+                self._paint_group(group, self._shown[y0:y1, x0:x1], at_s)
+        self._stale = []
+        self._groups = {group.rect: group.state for group in groups}
+        return self._shown
+
+
+def _area(quad: Quad) -> float:
+    x, y = quad[:, 0], quad[:, 1]
+    return 0.5 * abs(float(np.dot(x, np.roll(y, -1)) - np.dot(y, np.roll(x, -1))))
+
+
+def _touch(a: Rect, b: Rect) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+
+
+def _hull(rects: Sequence[Rect]) -> Rect:
+    return (
+        min(rect[0] for rect in rects),
+        min(rect[1] for rect in rects),
+        max(rect[2] for rect in rects),
+        max(rect[3] for rect in rects),
+    )
+
+
+@dataclass(slots=True)
+class _Group:
+    """Things whose rectangles touch, painted together."""
+
+    rect: Rect
+    things: list[_Thing]
+
+    @property
+    def state(self) -> tuple[object, ...]:
+        """Equal in two frames if nothing in the group has moved."""
+        return tuple(thing.state for thing in self.things)
+
+
+def _grouped(things: Sequence[_Thing]) -> list[_Group]:
+    """Put together what touches, until nothing does."""
+    groups = [_Group(thing.rect, [thing]) for thing in things]
+    i = 0
+    while i < len(groups):
+        for j in range(i + 1, len(groups)):
+            if _touch(groups[i].rect, groups[j].rect):
+                other = groups.pop(j)
+                groups[i] = _Group(_hull((groups[i].rect, other.rect)), groups[i].things + other.things)
+                i = -1
+                break
+        i += 1
+    return groups

@@ -1,0 +1,129 @@
+"""Cards as pictures that can be laid anywhere over a table: warped, lit, shadowed and composited."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from vision.films.artwork import CARD_MM, DeckArt, corner_mask
+
+Picture = NDArray[np.uint8]
+Quad = NDArray[np.float64]
+
+PAD_MM = 3.5
+"""Room around a card for the soft dark line that it throws on what it lies on."""
+
+
+def card_corners(width_mm: float = CARD_MM[0], height_mm: float = CARD_MM[1], pad_mm: float = 0.0) -> Quad:
+    """(4, 2) mm around the card's middle: top left, top right, bottom right, bottom left."""
+    x, y = width_mm / 2 + pad_mm, height_mm / 2 + pad_mm
+    return np.array([(-x, -y), (x, -y), (x, y), (-x, y)])
+
+
+class CardSprites:
+    """Premultiplied BGRA pictures of a deck's cards at about the size at which the camera sees them."""
+
+    def __init__(self, deck: DeckArt, px_per_mm: float) -> None:
+        """Shrink the artwork once, so that warping it never skips pixels."""
+        self.deck = deck
+        self.px_per_mm = px_per_mm
+        self._pad = max(2, round(PAD_MM * px_per_mm))
+        self._size = (round(CARD_MM[0] * px_per_mm), round(CARD_MM[1] * px_per_mm))
+        self._made: dict[str | None, Picture] = {}
+        width, height = self._size
+        mask = np.zeros((height + 2 * self._pad, width + 2 * self._pad), np.uint8)
+        mask[self._pad : -self._pad, self._pad : -self._pad] = cv2.resize(
+            corner_mask(), self._size, interpolation=cv2.INTER_AREA
+        )
+        self._mask = mask
+        blur = 1.1 * px_per_mm
+        self._rim = cv2.GaussianBlur(mask, (0, 0), blur) * 0.30
+        self.shadow = cv2.GaussianBlur(mask, (0, 0), 0.8 * blur)
+        self.corners_px = np.array(
+            [
+                (self._pad - 0.5, self._pad - 0.5),
+                (self._pad + width - 0.5, self._pad - 0.5),
+                (self._pad + width - 0.5, self._pad + height - 0.5),
+                (self._pad - 0.5, self._pad + height - 0.5),
+            ],
+            np.float32,
+        )
+
+    def of(self, card: str | None) -> Picture:
+        """(h, w, 4) uint8 premultiplied BGRA of a face, or of the back for None."""
+        made = self._made.get(card)
+        if made is None:
+            art = cv2.resize(self.deck.side(card), self._size, interpolation=cv2.INTER_AREA)
+            alpha = self._mask.astype(np.float32) / 255
+            rim = self._rim / 255
+            colour = np.zeros((*self._mask.shape, 3), np.float32)
+            colour[self._pad : -self._pad, self._pad : -self._pad] = art
+            total = alpha + (1 - alpha) * rim
+            made = np.dstack([colour * alpha[..., None], total * 255]).round().astype(np.uint8)
+            self._made[card] = made
+        return made
+
+    def draw(
+        self, canvas: Picture, origin: tuple[int, int], card: str | None, quad_px: Quad, gain: float = 1.0
+    ) -> None:
+        """Lay a card on the canvas; `quad_px` are its corners in the picture, `origin` the canvas's own place."""
+        place(canvas, origin, self.of(card), self.corners_px, quad_px, gain)
+
+    def cast(
+        self, canvas: Picture, origin: tuple[int, int], quad_px: Quad, strength: float, blur_px: float
+    ) -> None:
+        """Darken the canvas where the card's shadow falls."""
+        x0, y0, x1, y1 = _clipped(quad_px, 3 * blur_px + 4, origin, canvas)
+        if x1 <= x0 or y1 <= y0:
+            return
+        shift = np.array([origin[0] + x0, origin[1] + y0])
+        matrix = cv2.getPerspectiveTransform(self.corners_px, (quad_px - shift).astype(np.float32))
+        mask = cv2.warpPerspective(self.shadow, matrix, (x1 - x0, y1 - y0), flags=cv2.INTER_LINEAR)
+        if blur_px > 0.7:
+            mask = cv2.GaussianBlur(mask, (0, 0), blur_px)
+        darken(canvas[y0:y1, x0:x1], np.asarray(mask, np.uint8), strength)
+
+
+def _clipped(
+    quad_px: Quad, margin: float, origin: tuple[int, int], canvas: Picture
+) -> tuple[int, int, int, int]:
+    """The part of the canvas that a quad may touch: x0, y0, x1, y1 in the canvas's own pixels."""
+    low = np.floor(quad_px.min(axis=0) - margin).astype(int) - np.array(origin)
+    high = np.ceil(quad_px.max(axis=0) + margin).astype(int) + 1 - np.array(origin)
+    height, width = canvas.shape[:2]
+    return max(0, int(low[0])), max(0, int(low[1])), min(width, int(high[0])), min(height, int(high[1]))
+
+
+def place(
+    canvas: Picture,
+    origin: tuple[int, int],
+    sprite: Picture,
+    corners_px: NDArray[np.float32],
+    quad_px: Quad,
+    gain: float = 1.0,
+) -> None:
+    """Warp a premultiplied sprite so that its `corners_px` come to `quad_px`, and lay it over the canvas."""
+    x0, y0, x1, y1 = _clipped(quad_px, 8, origin, canvas)
+    if x1 <= x0 or y1 <= y0:
+        return
+    shift = np.array([origin[0] + x0, origin[1] + y0])
+    matrix = cv2.getPerspectiveTransform(corners_px, (quad_px - shift).astype(np.float32))
+    laid = cv2.warpPerspective(sprite, matrix, (x1 - x0, y1 - y0), flags=cv2.INTER_LINEAR)
+    if gain != 1.0:
+        laid = cv2.multiply(laid, np.array((gain, gain, gain, 1.0)))
+    over(canvas[y0:y1, x0:x1], np.asarray(laid, np.uint8))
+
+
+def over(canvas: Picture, laid: Picture) -> None:
+    """Lay a premultiplied BGRA picture over the canvas, in place."""
+    colour, rest = laid[..., :3], 255 - laid[..., 3]
+    rest3 = cv2.merge([rest, rest, rest])
+    cv2.add(cv2.multiply(canvas, rest3, scale=1 / 255), np.ascontiguousarray(colour), dst=rest3)
+    canvas[...] = rest3
+
+
+def darken(canvas: Picture, mask: Picture, strength: float) -> None:
+    """Multiply the canvas by 1 - strength·mask, in place."""
+    rest = cv2.LUT(mask, (255 - strength * np.arange(256)).clip(0, 255).astype(np.uint8))
+    canvas[...] = cv2.multiply(canvas, cv2.merge([rest, rest, rest]), scale=1 / 255)

@@ -1,0 +1,358 @@
+"""The stage: sets players' hands and cards in motion, one action after another, and writes it into a script."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from referee.cards import Card, Pile, Seat
+from referee.events import Event
+from referee.game import Layout
+from vision.films.artwork import CARD_MM
+from vision.films.script import (
+    CARD_THICKNESS_MM,
+    CardMove,
+    Contact,
+    HandKey,
+    HandTrack,
+    Lying,
+    PileChange,
+    Pose,
+    Script,
+    Sound,
+)
+
+HAND_THICKNESS_MM = 24.0
+"""A flat hand on the table: what the next one lands on."""
+AWAY_MM = 150.0
+"""How far beyond the table's edge the fingertips of a hand that has gone away are."""
+ELBOW_MM = 430.0
+"""Fingertips to elbow of an adult: 440 to 490 mm, less for a bent wrist."""
+
+
+@dataclass(slots=True)
+class Hand:
+    """One hand's keys as they are written."""
+
+    seat: Seat
+    right: bool
+    home: tuple[float, float]
+    root: tuple[float, float]
+    keys: list[HandKey] = field(default_factory=list)
+
+    @property
+    def free_s(self) -> float:
+        """From when on the hand can do something new (going away can be broken off)."""
+        if not self.keys:
+            return 0.0
+        last = self.keys[-1]
+        return self.keys[-2].at_s if last.pose == "away" and len(self.keys) > 1 else last.at_s
+
+
+class Stage:
+    """Piles, hands and cards of one film; every action takes the time it starts and returns when it is done."""
+
+    def __init__(
+        self,
+        game: str,
+        players: Sequence[str],
+        layout: Layout,
+        table_mm: tuple[float, float],
+        rng: np.random.Generator,
+    ) -> None:
+        """Lay out the seats and piles of `layout` on a table of `table_mm`."""
+        self.game, self.players, self.table_mm, self.rng = game, tuple(players), table_mm, rng
+        width, height = table_mm
+        self.places = {
+            place.pile: (place.x * width, place.y * height, place.angle) for place in layout.piles
+        }
+        self.stacks: dict[Pile, list[Lying]] = {pile: [] for pile in self.places}
+        self.hands: dict[tuple[Seat, bool], Hand] = {}
+        for seat in layout.seats:
+            edge = np.array([seat.x * width, seat.y * height])
+            inward = np.array([width / 2, height / 2]) - edge
+            inward = inward / np.hypot(*inward)
+            sideways = np.array([-inward[1], inward[0]])
+            for right in (True, False):
+                shoulder = edge + sideways * (95.0 if right else -95.0)
+                home = shoulder - inward * AWAY_MM
+                root = shoulder - inward * (AWAY_MM + ELBOW_MM)
+                self.hands[seat.seat, right] = Hand(
+                    seat.seat, right, (float(home[0]), float(home[1])), (float(root[0]), float(root[1]))
+                )
+        self.changes: list[PileChange] = []
+        self.moves: list[CardMove] = []
+        self.sounds: list[Sound] = []
+        self.contacts: list[Contact] = []
+        self.events: list[Event] = []
+
+    # --- piles ------------------------------------------------------------------------------------
+
+    def put(self, pile: Pile, cards: Sequence[Card], *, face_up: bool, at_s: float = 0.0) -> None:
+        """Cards lie there from the start, the last one on top."""
+        self.stacks[pile] = [self._lie(pile, card.name, face_up) for card in cards]
+        self._note(pile, at_s)
+
+    def top(self, pile: Pile) -> Lying | None:
+        """The card on top."""
+        return self.stacks[pile][-1] if self.stacks[pile] else None
+
+    def height_mm(self, pile: Pile) -> float:
+        """How high the pile is."""
+        return len(self.stacks[pile]) * CARD_THICKNESS_MM
+
+    def _lie(self, pile: Pile, card: str, face_up: bool, turn: float | None = None) -> Lying:
+        """A card put down on a pile: never quite square to it, a face-up one thrown more loosely."""
+        x, y, angle = self.places[pile]
+        spread_mm, spread_turn = (2.2, 0.05) if face_up else (0.7, 0.012)
+        return Lying(
+            card,
+            face_up,
+            x + float(self.rng.normal(0, spread_mm)),
+            y + float(self.rng.normal(0, spread_mm)),
+            (angle if turn is None else turn) + float(self.rng.normal(0, spread_turn)),
+        )
+
+    def _note(self, pile: Pile, at_s: float) -> None:
+        self.changes.append(PileChange(at_s, pile, tuple(self.stacks[pile])))
+
+    # --- hands ------------------------------------------------------------------------------------
+
+    def _inward(self, seat: Seat, right: bool = True) -> tuple[float, float]:
+        hand = self.hands[seat, right]
+        dx, dy = hand.home[0] - hand.root[0], hand.home[1] - hand.root[1]
+        length = math.hypot(dx, dy)
+        return dx / length, dy / length
+
+    def travel_s(self, seat: Seat, x: float, y: float, *, right: bool = True, brisk: float = 1.0) -> float:
+        """How long the hand takes from where it is to a point: about 0.9 m/s on average, never under 0.22 s."""
+        hand = self.hands[seat, right]
+        here = hand.keys[-1] if hand.keys else HandKey(0, *hand.home, 60.0, "away")
+        return max(0.22, math.dist((x, y), (here.x_mm, here.y_mm)) / 900.0) / brisk
+
+    def reach(
+        self,
+        seat: Seat,
+        at_s: float,
+        x: float,
+        y: float,
+        height: float,
+        pose: str,
+        *,
+        right: bool = True,
+        strike_mps: float = 0.0,
+        duration_s: float | None = None,
+    ) -> float:
+        """The hand is there at `at_s` (later if it can't be); returns when it is."""
+        hand = self.hands[seat, right]
+        if hand.keys and hand.keys[-1].pose == "away":
+            needed = duration_s or self.travel_s(seat, x, y, right=right)
+            if hand.keys[-1].at_s > at_s - needed:
+                hand.keys.pop()  # called back before it was gone
+                if hand.keys and hand.keys[-1].at_s > at_s - 0.05:
+                    at_s = hand.keys[-1].at_s + 0.05
+        needed = duration_s or self.travel_s(seat, x, y, right=right)
+        if not hand.keys or hand.keys[-1].pose == "away":
+            at_s = max(at_s, (hand.keys[-1].at_s if hand.keys else 0.0) + needed)
+            hand.keys.append(HandKey(at_s - needed, *hand.home, 70.0, "away"))
+        else:
+            last = hand.keys[-1]
+            if last.at_s < at_s - needed:
+                hand.keys.append(replace(last, at_s=at_s - needed, strike_mps=0.0))
+            else:
+                at_s = max(at_s, last.at_s + min(needed, 0.12))
+        hand.keys.append(HandKey(at_s, x, y, height, pose, strike_mps))
+        return at_s
+
+    def stay(self, seat: Seat, until_s: float, *, right: bool = True) -> None:
+        """The hand keeps still until then."""
+        hand = self.hands[seat, right]
+        if hand.keys and hand.keys[-1].at_s < until_s:
+            hand.keys.append(replace(hand.keys[-1], at_s=until_s, strike_mps=0.0))
+
+    def retire(self, seat: Seat, from_s: float, *, right: bool = True) -> None:
+        """The hand goes away, off the table."""
+        hand = self.hands[seat, right]
+        self.stay(seat, from_s, right=right)
+        if hand.keys and hand.keys[-1].pose != "away":
+            last = hand.keys[-1]
+            needed = self.travel_s(seat, *hand.home, right=right, brisk=0.9)
+            hand.keys.append(HandKey(last.at_s + needed, *hand.home, 70.0, "away"))
+
+    # --- actions ----------------------------------------------------------------------------------
+
+    def carry(
+        self,
+        seat: Seat,
+        source: Pile,
+        target: Pile,
+        start_s: float,
+        *,
+        count: int | None = 1,
+        over: bool = False,
+        under: bool = False,
+        right: bool = True,
+        pace: float = 1.0,
+        away: bool = True,
+    ) -> tuple[float, float]:
+        """Take the top `count` cards (None: all) of a pile to another; returns (when lifted, when laid down).
+
+        `over`: turned over on the way. `under`: put below the target's cards.
+        """
+        stack = self.stacks[source]
+        count = len(stack) if count is None else count
+        if not 1 <= count <= len(stack):
+            raise ValueError(f"expected 1 to {len(stack)} cards to take from {source}, got {count}")
+        block, rest = stack[-count:], stack[:-count]
+        top = block[-1]
+        grip = (CARD_MM[1] / 2 - 24.0) if count == 1 else 14.0
+        inward = self._inward(seat, right)
+        ground = len(rest) * CARD_THICKNESS_MM
+        tip = (top.x_mm - inward[0] * grip, top.y_mm - inward[1] * grip)
+        there = self.reach(
+            seat, start_s, *tip, self.height_mm(source) + 4.0, "pinch", right=right,
+            duration_s=self.travel_s(seat, *tip, right=right, brisk=pace),
+        )  # fmt: skip
+        lifted_s = there + 0.07 / pace
+        self.stay(seat, lifted_s, right=right)
+        goal_x, goal_y, goal_angle = self.places[target]
+        goal_height = 0.0 if under else self.height_mm(target)
+        distance = math.dist((top.x_mm, top.y_mm), (goal_x, goal_y))
+        laid_s = lifted_s + max(0.34 if over else 0.26, distance / 800.0) / pace
+        turn_by = _nearest_turn(goal_angle - top.turn)
+        travel = math.atan2(goal_y - top.y_mm, goal_x - top.x_mm) - top.turn
+        long_axis = abs(math.cos(travel)) >= abs(math.sin(travel)) if distance > 5 else True
+        end_turn = top.turn + turn_by + float(self.rng.normal(0, 0.04 if over or top.face_up else 0.01))
+        end = (
+            goal_x + float(self.rng.normal(0, 1.5)),
+            goal_y + float(self.rng.normal(0, 1.5)),
+        )
+        relative = tuple(
+            Lying(card.card, card.face_up, card.x_mm - top.x_mm, card.y_mm - top.y_mm, card.turn - top.turn)
+            for card in block
+        )
+        move = CardMove(
+            lifted_s,
+            laid_s,
+            relative,
+            Pose(top.x_mm, top.y_mm, ground, top.turn),
+            Pose(*end, goal_height, end_turn, math.pi if over else 0.0),
+            lift_mm=38.0 if over else 22.0,
+            long_axis=long_axis,
+            under=target if under and self.stacks[target] else None,
+        )
+        self.moves.append(move)
+        self.stacks[source] = rest
+        self._note(source, lifted_s)
+        self._follow(seat, right, move, grip, inward)
+        laid = [_laid(card, move) for card in (reversed(relative) if over else relative)]
+        self.stacks[target] = laid + self.stacks[target] if under else self.stacks[target] + laid
+        self._note(target, laid_s)
+        self.sounds.append(Sound(laid_s, "card", 0.22 if count == 1 else 0.35, goal_x))
+        self.stay(seat, laid_s + 0.05 / pace, right=right)
+        if away:
+            self.retire(seat, laid_s + 0.05 / pace, right=right)
+        return lifted_s, laid_s
+
+    def _follow(
+        self, seat: Seat, right: bool, move: CardMove, grip: float, inward: tuple[float, float]
+    ) -> None:
+        """The hand goes where the cards that it holds go."""
+        hand = self.hands[seat, right]
+        steps = max(3, round((move.end_s - move.start_s) / 0.05))
+        for i in range(1, steps + 1):
+            at_s = move.start_s + (move.end_s - move.start_s) * i / steps
+            pose = move.pose(at_s)
+            hand.keys.append(
+                HandKey(
+                    at_s,
+                    pose.x_mm - inward[0] * grip,
+                    pose.y_mm - inward[1] * grip,
+                    pose.height_mm + 6.0 + 12.0 * math.sin(pose.over),
+                    "pinch",
+                )
+            )
+
+    def strike(
+        self,
+        seat: Seat,
+        pile: Pile,
+        contact_s: float,
+        *,
+        layer: int = 0,
+        speed_mps: float = 2.0,
+        stays_s: float = 0.6,
+        right: bool = True,
+    ) -> float:
+        """Slap a pile, first contact at `contact_s` (to the microsecond); returns when the hand lifts."""
+        x, y, _ = self.places[pile]
+        inward = self._inward(seat, right)
+        back, aside = float(self.rng.uniform(-55, -5)), float(self.rng.normal(0, 12))
+        tip = (x - inward[0] * back - inward[1] * aside, y - inward[1] * back + inward[0] * aside)
+        hand = self.hands[seat, right]
+        here = hand.keys[-1] if hand.keys else None
+        start = (here.x_mm, here.y_mm) if here and here.pose != "away" else hand.home
+        distance = max(80.0, math.dist(tip, start))
+        duration = 2.1 * distance / (speed_mps * 1e3)
+        contact_s = round(contact_s, 6)
+        height = self.height_mm(pile) + layer * HAND_THICKNESS_MM
+        there = self.reach(
+            seat, contact_s, *tip, height, "flat", right=right, strike_mps=speed_mps, duration_s=duration
+        )
+        if there != contact_s:
+            raise ValueError(f"expected seat {seat}'s hand free before {contact_s:.3f} s, but it is busy")
+        lifts_s = contact_s + stays_s
+        self.stay(seat, lifts_s, right=right)
+        self.retire(seat, lifts_s, right=right)
+        self.contacts.append(Contact(contact_s, seat, pile, layer, speed_mps))
+        self.sounds.append(Sound(contact_s, "slap", 0.35 + 0.25 * speed_mps, x))
+        return lifts_s
+
+    def finish(self, duration_s: float) -> Script:
+        """The script of all that was set in motion."""
+        tracks = tuple(
+            HandTrack(hand.seat, hand.right, hand.root, self._inward(hand.seat, hand.right), tuple(hand.keys))
+            for hand in self.hands.values()
+            if hand.keys
+        )
+        return Script(
+            game=self.game,
+            players=self.players,
+            table_mm=self.table_mm,
+            duration_s=duration_s,
+            piles=tuple(sorted(self.changes, key=lambda change: change.at_s)),
+            moves=tuple(sorted(self.moves, key=lambda move: move.start_s)),
+            hands=tracks,
+            sounds=tuple(sorted(self.sounds, key=lambda sound: sound.at_s)),
+            contacts=tuple(sorted(self.contacts, key=lambda contact: contact.at_s)),
+            events=tuple(sorted(self.events, key=lambda event: event.at.at_ns)),
+        )
+
+
+def _nearest_turn(turn: float) -> float:
+    """The same direction of a card (which looks alike upside down) within a quarter turn."""
+    return (turn + math.pi / 2) % math.pi - math.pi / 2
+
+
+def _laid(card: Lying, move: CardMove) -> Lying:
+    """A card of a carried block as it comes to lie at the move's end."""
+    end = move.end
+    x, y, turn = card.x_mm, card.y_mm, card.turn
+    c, s = math.cos(-move.start.turn), math.sin(-move.start.turn)
+    x, y = c * x - s * y, s * x + c * y  # in the block's own frame
+    if end.over > 0:
+        if move.long_axis:
+            x, turn = -x, -turn
+        else:
+            y, turn = -y, math.pi - turn
+    c, s = math.cos(end.turn), math.sin(end.turn)
+    return Lying(
+        card.card,
+        card.face_up != (end.over > 0),
+        end.x_mm + c * x - s * y,
+        end.y_mm + s * x + c * y,
+        end.turn + turn,
+    )
