@@ -1,1 +1,1 @@
-"""Where frames come from: one file each."""
+"""Where frames and sound come from: one file each."""
