@@ -10,7 +10,7 @@ from typing import Generic
 from referee.bad_input import BadInput
 from referee.events import Amend, Answer, Confirm, Event, Insert, Overrule, Redo, Undo
 from referee.game import Board, Expectation, Game, NotInThisGame, S, Setup
-from referee.ruling import Ruling
+from referee.ruling import Ruling, Verdict
 
 #: States kept for judging anew: every one of the newest, and of the older ones each so-many-th.
 _NEWEST = 256
@@ -105,6 +105,8 @@ class Match(Generic[S]):
             raise BadInput.of("id", f"one after {newest}", event.id)
         if isinstance(event, Confirm | Amend | Insert | Overrule | Undo | Redo):
             return self._correct(event)
+        if isinstance(event, Answer):
+            return self._answered(event)
         return self._append(event)
 
     def tell_all(self, events: Iterable[Event]) -> list[Judgement]:
@@ -140,7 +142,7 @@ class Match(Generic[S]):
 
     # --- correcting ---------------------------------------------------------------------------------
 
-    def _correct(self, event: Confirm | Amend | Insert | Overrule | Undo | Redo) -> Judgement:
+    def _correct(self, event: Confirm | Amend | Insert | Overrule | Undo | Redo | Answer) -> Judgement:
         self._check(event)
         before = self._course
         at = self._find(event.of) if isinstance(event, Confirm | Amend) else None
@@ -157,11 +159,21 @@ class Match(Generic[S]):
         self._log.append(event)
         return judgement
 
+    def _answered(self, event: Answer) -> Judgement:
+        """An answer counts from where the question was asked: what came after is judged anew."""
+        asked = next((q for q in self.board.questions if q.key == event.question), None)
+        if asked is None:
+            open_ones = ", ".join(question.key for question in self.board.questions) or "none, since none is open"
+            raise BadInput.of("question", open_ones, repr(event.question)[:60])
+        if asked.choices and event.says not in asked.choices:
+            raise BadInput.of("says", " or ".join(asked.choices), repr(event.says)[:60])
+        return self._correct(event)
+
     def _find(self, number: int) -> int | None:
         """Where in the course an event stands, looked for from the newest on."""
         return next((i for i in range(len(self._course) - 1, -1, -1) if self._course[i].id == number), None)
 
-    def _check(self, event: Confirm | Amend | Insert | Overrule | Undo | Redo) -> None:
+    def _check(self, event: Confirm | Amend | Insert | Overrule | Undo | Redo | Answer) -> None:
         match event:
             case Overrule(of=number):
                 ruling = self.ruling(number)
@@ -200,15 +212,18 @@ class Match(Generic[S]):
         # What did not happen keeps its place as None, so that a later correction finds it again.
         course: list[Event | None] = []
         places: dict[int, int] = {}
-        rest: list[Confirm | Amend | Insert | Overrule] = []
+        rest: list[Confirm | Amend | Insert | Overrule | Answer] = []
         for event in log:
             if event.id in undone or isinstance(event, Undo | Redo):
                 continue
-            if isinstance(event, Confirm | Amend | Insert | Overrule):
+            if isinstance(event, Confirm | Amend | Insert | Overrule | Answer):
                 rest.append(event)
             else:
                 places[event.id] = len(course)
                 course.append(event)
+        asked_at = {
+            ruling.question: made_at for made_at, ruling in self._known.values() if ruling.verdict is Verdict.ASK
+        }
         inserted: dict[int, list[Event]] = defaultdict(list)
         answers: dict[int, list[Event]] = defaultdict(list)
         extra: dict[int, Event | None] = {}
@@ -225,6 +240,8 @@ class Match(Generic[S]):
                 case Overrule():
                     made_at, ruling = self._known[correction.of]
                     answers[made_at].append(_answer(correction, ruling))
+                case Answer(question=question):
+                    answers[asked_at[question]].append(correction)
         return list(_woven(course, places, inserted, answers, extra))
 
     def _judge_anew(self, course: list[Event], first: int, cause: Event, changed: set[int]) -> Judgement:
@@ -262,7 +279,7 @@ class Match(Generic[S]):
 
 
 def _must_be_of_the_world(event: Event) -> None:
-    if isinstance(event, Confirm | Amend | Insert | Overrule | Undo | Redo):
+    if isinstance(event, Confirm | Amend | Insert | Overrule | Undo | Redo | Answer):
         raise BadInput.of("correction", "something that happened at the table", type(event).__name__.lower())
 
 
