@@ -195,12 +195,12 @@ class ReadOut:
         return -share if self.backwards else share
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=24)
 def _reliefs(look: ArmLook, pose: Pose, px_per_mm: float) -> tuple[Relief, Relief]:
     return hand_relief(look, pose, px_per_mm), _forearm(look, px_per_mm)
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=24)
 def _forearm(look: ArmLook, px_per_mm: float) -> Relief:
     return arm_relief(look, px_per_mm)
 
@@ -376,14 +376,26 @@ def _as_grid(places: ArmPlaces) -> ArmPlaces:
     return places if len(places.shape) == 2 else places.reshape(-1, 1)
 
 
-def _blend(canvas: Picture, rect: Rect, layer: NDArray[np.float32]) -> None:
-    """Lay a premultiplied layer over part of a canvas, in place."""
-    x, y, width, height = rect
-    region = canvas[y : y + height, x : x + width]
-    keep = 1.0 - layer[..., 3]
-    mixed = cv2.multiply(region, cv2.merge([keep, keep, keep]), dtype=cv2.CV_32F)
-    mixed = cv2.add(mixed, layer[..., :3])
-    region[...] = mixed if canvas.dtype != np.uint8 else cv2.convertScaleAbs(mixed)
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A rectangle of picture to be multiplied by `keep` and added to: (height, width, 3) float32 both."""
+
+    rect: Rect
+    keep: NDArray[np.float32]
+    colour: NDArray[np.float32] | None = None
+
+    def lay(self, canvas: Picture) -> None:
+        """Change a (h, w, 3) uint8 or float32 canvas in place."""
+        x, y, width, height = self.rect
+        region = canvas[y : y + height, x : x + width]
+        mixed = cv2.multiply(region, self.keep, dtype=cv2.CV_32F)
+        if self.colour is not None:
+            mixed = cv2.add(mixed, self.colour)
+        region[...] = mixed if canvas.dtype != np.uint8 else cv2.convertScaleAbs(mixed)
+
+
+def _three(plane: NDArray[np.float32]) -> NDArray[np.float32]:
+    return np.asarray(cv2.merge([plane, plane, plane]), dtype=np.float32)
 
 
 def _joined(first: Rect, second: Rect) -> Rect:
@@ -393,6 +405,30 @@ def _joined(first: Rect, second: Rect) -> Rect:
     right = max(first[0] + first[2], second[0] + second[2])
     bottom = max(first[1] + first[3], second[1] + second[3])
     return x, y, right - x, bottom - y
+
+
+def arm_layers(
+    size_px: tuple[int, int],
+    sprite: ArmSprite,
+    places: ArmPlaces,
+    projection: Matrix,
+    read_out: ReadOut | None = None,
+) -> list[Layer]:
+    """What `paint_arm` lays on a canvas of `size_px`, lowest first."""
+    grid = _as_grid(places)
+    parts = [
+        (sprite.hand, _hand_frames(sprite.look, grid)),
+        (sprite.forearm, _forearm_frames(sprite.look, grid)),
+    ]
+    layers = []
+    for part, frames in reversed(parts) if sprite.hand_over else parts:
+        matrices = projection @ frames @ part.to_mm
+        sheet = part.picture.shape
+        rect = _bounds(matrices.reshape(-1, 3, 3), (sheet[1], sheet[0]), size_px)
+        if rect[2]:
+            seen = _warped(part.picture, matrices, rect, read_out)
+            layers.append(Layer(rect, _three(1.0 - seen[..., 3]), np.ascontiguousarray(seen[..., :3])))
+    return layers
 
 
 def paint_arm(
@@ -409,22 +445,47 @@ def paint_arm(
     camera: anything with `homography_at`, or a (3, 4) projection.
     """
     projection = camera if isinstance(camera, np.ndarray) else projection_of(camera)
+    layers = arm_layers((canvas.shape[1], canvas.shape[0]), sprite, places, projection, read_out)
+    for layer in layers:
+        layer.lay(canvas)
+    return union([layer.rect for layer in layers])
+
+
+def shadow_layers(
+    size_px: tuple[int, int],
+    sprite: ArmSprite,
+    places: ArmPlaces,
+    projection: Matrix,
+    light: Light,
+    surface_mm: float = 0.0,
+    read_out: ReadOut | None = None,
+) -> list[Layer]:
+    """What `paint_shadow` lays on a canvas of `size_px`."""
     grid = _as_grid(places)
-    size = (canvas.shape[1], canvas.shape[0])
-    touched = NOWHERE
-    parts = [
-        (sprite.hand, _hand_frames(sprite.look, grid)),
-        (sprite.forearm, _forearm_frames(sprite.look, grid)),
-    ]
-    for part, frames in reversed(parts) if sprite.hand_over else parts:
-        matrices = projection @ frames @ part.to_mm
-        sheet = part.picture.shape
-        rect = _bounds(matrices.reshape(-1, 3, 3), (sheet[1], sheet[0]), size)
-        if rect[2] == 0:
-            continue
-        _blend(canvas, rect, _warped(part.picture, matrices, rect, read_out))
-        touched = _joined(touched, rect)
-    return touched
+    layers = []
+    for part, frames, height in (
+        (sprite.hand, _hand_frames(sprite.look, grid), (grid.tip_height_mm + grid.wrist_height_mm) / 2),
+        (sprite.forearm, _forearm_frames(sprite.look, grid), (grid.wrist_height_mm + grid.elbow_height_mm) / 2),
+    ):
+        over = max(0.0, float(height.mean()) + 6.0 - surface_mm)
+        direct = (light.strength * (1 - light.ambient), over * light.breadth, light.shift_per_mm)
+        sky = (0.55 * light.ambient / (1 + (over / 28.0) ** 2), 4.0 + 0.55 * over, (0.0, 0.0))
+        for depth, blur_mm, (along_x, along_y) in (direct, sky):
+            if depth < 0.02:
+                continue
+            cast = np.diag([1.0, 1.0, 0.0, 1.0])
+            cast[0, 2:] = along_x, -along_x * surface_mm
+            cast[1, 2:] = along_y, -along_y * surface_mm
+            cast[2, 3] = surface_mm
+            matrices = projection @ cast @ frames @ part.shadow_to_mm
+            which = int(np.argmin(np.abs(np.log(np.array(SHADOW_BLURS_MM) / max(blur_mm, 0.5)))))
+            sheet = part.shadows[which]
+            rect = _bounds(matrices.reshape(-1, 3, 3), (sheet.shape[1], sheet.shape[0]), size_px)
+            if rect[2]:
+                dark = _warped(sheet, _few(matrices), rect, read_out) * np.float32(min(depth, 0.85))
+                # Half of the light taken away is less than half as dark on a screen: the power is 1 / 2.2.
+                layers.append(Layer(rect, _three(np.asarray(cv2.pow(1.0 - dark, 1 / 2.2), dtype=np.float32))))
+    return layers
 
 
 def paint_shadow(
@@ -441,41 +502,11 @@ def paint_shadow(
     The lamp's shadow falls aside and softens with height; the sky's stays below and fades with height.
     """
     projection = camera if isinstance(camera, np.ndarray) else projection_of(camera)
-    grid = _as_grid(places)
     size = (canvas.shape[1], canvas.shape[0])
-    sx, sy = light.shift_per_mm
-    touched = NOWHERE
-    dark: list[tuple[Rect, NDArray[np.float32]]] = []
-    for part, frames, height in (
-        (sprite.hand, _hand_frames(sprite.look, grid), (grid.tip_height_mm + grid.wrist_height_mm) / 2),
-        (sprite.forearm, _forearm_frames(sprite.look, grid), (grid.wrist_height_mm + grid.elbow_height_mm) / 2),
-    ):
-        over = max(0.0, float(height.mean()) + 6.0 - surface_mm)
-        direct = (light.strength * (1 - light.ambient), over * light.breadth, (sx, sy))
-        sky = (0.55 * light.ambient / (1 + (over / 28.0) ** 2), 4.0 + 0.55 * over, (0.0, 0.0))
-        for depth, blur_mm, (along_x, along_y) in (direct, sky):
-            if depth < 0.02:
-                continue
-            cast = np.diag([1.0, 1.0, 0.0, 1.0])
-            cast[0, 2:] = along_x, -along_x * surface_mm
-            cast[1, 2:] = along_y, -along_y * surface_mm
-            cast[2, 3] = surface_mm
-            matrices = projection @ cast @ frames @ part.shadow_to_mm
-            which = int(np.argmin(np.abs(np.log(np.array(SHADOW_BLURS_MM) / max(blur_mm, 0.5)))))
-            sheet = part.shadows[which]
-            rect = _bounds(matrices.reshape(-1, 3, 3), (sheet.shape[1], sheet.shape[0]), size)
-            if rect[2]:
-                soft = _few(matrices)
-                dark.append((rect, _warped(sheet, soft, rect, read_out) * np.float32(min(depth, 0.85))))
-    for rect, amount in dark:
-        x, y, width, height_px = rect
-        region = canvas[y : y + height_px, x : x + width]
-        # Half of the light taken away is less than half as dark on a screen: the power is 1 / 2.2.
-        keep = cv2.pow(1.0 - amount, 1 / 2.2)
-        mixed = cv2.multiply(region, cv2.merge([keep, keep, keep]), dtype=cv2.CV_32F)
-        region[...] = mixed if canvas.dtype != np.uint8 else cv2.convertScaleAbs(mixed)
-        touched = _joined(touched, rect)
-    return touched
+    layers = shadow_layers(size, sprite, places, projection, light, surface_mm, read_out)
+    for layer in layers:
+        layer.lay(canvas)
+    return union([layer.rect for layer in layers])
 
 
 def _few(matrices: Matrix) -> Matrix:
