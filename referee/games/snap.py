@@ -244,6 +244,8 @@ class Snap:
             return replace(state, scores=scores), ()
         if state.winners:
             return state, ()  # The game is over: gathering the cards in is not play.
+        if isinstance(event, Finish) and event.pile == SPOT and state.turn is not None:
+            state = replace(state, turn=replace(state.turn, orders=event.orders))
         if state.claims:
             state = _settle(state, event, rulings)
         match event:
@@ -253,9 +255,6 @@ class Snap:
                 state = _claimed(state, event, None, rulings)
             case Shout(phrase=phrase) if phrase in self.phrases and state.setup.options["snap_by"] == "voice":
                 state = _claimed(state, event, phrase, rulings)
-            case Finish(pile=pile) if pile == SPOT and state.turn is not None:
-                state = replace(state, turn=replace(state.turn, orders=event.orders))
-                state = _settle(state, event, rulings)
             case Turned():
                 state = _turned_over(state, event, rulings)
             case Moved():
@@ -676,7 +675,7 @@ def _decide(
     key = f"race:{turn.event}" if not claims or claims[0].phrase != SNAP_POT else f"race:{turn.event}:pot"
     seats = tuple(dict.fromkeys(claim.seat for claim in sorted(claims, key=lambda claim: claim.at.at_ns)))
     choices = (*map(str, range(len(state.down))), "tie", "nobody")
-    clause = "S7" if POT in piles and not turn.piles else "S5"
+    clause = "S7" if POT in piles and not set(turn.piles) & set(piles) else "S5"
     winner, p_first = _first(claims, turn)
     probability = p_first
     said = state.answers.get(key)
