@@ -1,0 +1,420 @@
+"""Keeping score by hand: a person types what happens, the referee answers line by line."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from referee.bad_input import BadInput
+from referee.events import CORRECTIONS, Amend, Answer, Event, Insert, Overrule, Redo, Shout, Shown, Slap, Undo
+from referee.game import NotInThisGame
+from referee.instant import Instant
+from referee.match import Judgement, Match
+from referee.recording import dump
+from web.config import Chosen
+from web.notation import Notation, readable
+from web.telling import Teller, clock, events_of, when
+from web.words import Words
+
+_MS = 1_000_000
+#: Typing says in which order things happened, not when. Turns are two seconds apart, so that no window
+#: of the rules runs out while somebody types; hands and shouts follow one another at a tenth of that.
+_APART_NS = 2000 * _MS
+_QUICK_NS = 200 * _MS
+#: `312ms` or `312±4ms` at a line's end: that long after the newest card. (Not seconds: `7s` is a card.)
+_AFTER_CARD = re.compile(r"\s+\+?(\d+(?:\.\d+)?)(?:\s?(?:±|\+-)\s?(\d+(?:\.\d+)?))?\s?ms$")
+_LONGEST_TYPED = 400
+
+
+class Keeper:
+    """One match kept by typing; each line gives the lines to show."""
+
+    def __init__(self, chosen: Chosen, words: Words) -> None:
+        """Begin with an empty log."""
+        self.chosen = chosen
+        self.words = words
+        self.match: Match[Any] = Match(chosen.game, chosen.setup)
+        self.notation = Notation.of(words.verbs(chosen.game.name), chosen.setup.players, chosen.setup.deck)
+        self.teller = Teller(chosen.game, chosen.setup.players, words)
+        self.commands: dict[str, Callable[[str], list[str]]] = {
+            "help": self._help,
+            "scores": self._scores,
+            "log": self._log,
+            "rulings": self._rulings,
+            "why": self._why,
+            "clause": self._clause,
+            "undo": self._undo,
+            "redo": self._redo,
+            "amend": self._amend,
+            "after": self._after,
+            "answer": self._answer,
+            "overrule": self._overrule,
+            "rules": self._rules,
+            "save": self._save,
+        }
+
+    def type(self, line: str) -> list[str]:
+        """What the referee says to a typed line."""
+        if len(line) > _LONGEST_TYPED:
+            return [self.words.say("keeper", "wrong", reason=f"expected a short line, got {len(line)} characters")]
+        text = line.strip()
+        if text.startswith("#") or (not text and not isinstance(self._latest(), Slap | Shout)):
+            return []
+        text = text or "wait"  # An empty line after hands: no more are coming.
+        command, _, rest = text.partition(" ")
+        try:
+            if command.casefold() in self.commands:
+                return self.commands[command.casefold()](rest.strip())
+            return self._happened(text)
+        except (BadInput, NotInThisGame) as error:
+            return [self.words.say("keeper", "wrong", reason=str(error))]
+
+    def complete(self, line: str) -> list[str]:
+        """What the last word of the line may become."""
+        first, _, rest = line.partition(" ")
+        if first.casefold() in ("amend", "after") and " " in rest:
+            return self.notation.complete(rest.partition(" ")[2])
+        own = [name for name in self.commands if name.startswith(line.casefold())] if " " not in line else []
+        if first.casefold() == "answer" and " " in line:
+            own = [choice for choice in self._choices() if choice.casefold().startswith(rest.casefold())]
+        if first.casefold() == "clause" and " " in line:
+            own = [clause for clause in self.chosen.game.clauses if clause.casefold().startswith(rest.casefold())]
+        return sorted({*own, *self.notation.complete(line)})
+
+    # --- what happens ---------------------------------------------------------------------------------
+
+    def _happened(self, text: str) -> list[str]:
+        told = []
+        for event in self._events(text, self._latest()):
+            judgement = self.match.tell(event)
+            told += [self._echo(judgement.event), *self._said(judgement)]
+        return told
+
+    def _events(self, text: str, latest: Event | None) -> Iterator[Event]:
+        """The line's events; ``slap ana, ben`` is two, ``slap ana = ben`` two at the same moment."""
+        at_ns = latest.at.at_ns if latest else -_APART_NS
+        sd_ns = 0
+        given = _AFTER_CARD.search(text)
+        if given is not None:
+            card = next((event for event in reversed(self.match.course) if isinstance(event, Shown)), None)
+            if card is None:
+                raise BadInput("expected a card before a time that counts from the newest card, got none yet")
+            at_ns = card.at.at_ns + round(float(given[1]) * _MS)
+            sd_ns = round(float(given[2] or 0) * _MS)
+            text = text[: given.start()]
+        for part, same in _parted(text):
+            event = self.notation.parse(part, at_ns=0, sd_ns=sd_ns)
+            if given is None and not same:
+                at_ns += _QUICK_NS if isinstance(event, Slap | Shout) else _APART_NS
+            yield replace(event, at=Instant(at_ns, sd_ns))
+
+    def _latest(self) -> Event | None:
+        return max(self.match.course, key=lambda event: event.at.at_ns, default=None)
+
+    def _said(self, judgement: Judgement) -> list[str]:
+        lines = [self.teller.withdrawn(ruling) for ruling in judgement.withdrawn]
+        for ruling in judgement.given:
+            lines += self.teller.ruling(ruling, when(ruling, self.match, judgement.event), numbered=True)
+        board = self.match.board
+        lines.append("  " + self.words.standing(board, self.chosen.setup.players))
+        return lines
+
+    def _echo(self, event: Event) -> str:
+        return f"{event.id:>4}  {self.notation.print(event) or dump(event)}"
+
+    # --- commands ---------------------------------------------------------------------------------------
+
+    def _help(self, about: str) -> list[str]:
+        say = self.words.say
+        lines = [say("keeper", "help_events")]
+        seen: set[str] = set()
+        for verb in self.notation.verbs:
+            shown = readable(verb.forms[0])
+            if shown not in seen:
+                lines.append(f"  {shown:<34} {verb.help}")
+                seen.add(shown)
+        lines.append(say("keeper", "help_times"))
+        lines.append(say("keeper", "help_commands"))
+        usage = self.words.common["commands"]
+        lines += [f"  {usage[name]['use']:<34} {usage[name]['help']}" for name in (*self.commands, "quit")]
+        return lines
+
+    def _scores(self, _: str) -> list[str]:
+        return self.teller.board(self.match.board)
+
+    def _log(self, count: str) -> list[str]:
+        newest = int(count) if count.isdecimal() else 12
+        lines = []
+        for event in self.match.log[-newest:] if newest else ():
+            if isinstance(event, CORRECTIONS):
+                lines.append(f"{event.id:>4}  {self._correction(event)}")
+            else:
+                lines.append(self._echo(event))
+        return lines or [self.words.say("keeper", "nothing_yet")]
+
+    def _correction(self, event: Event) -> str:
+        say = self.words.say
+        match event:
+            case Undo(of=number) | Redo(of=number):
+                return say("keeper", type(event).__name__.lower(), of=number)
+            case Amend(of=number, becomes=None):
+                return say("keeper", "amended_away", of=number)
+            case Amend(of=number, becomes=becomes) if becomes is not None:
+                return say("keeper", "amended", of=number, becomes=self.notation.print(becomes) or dump(becomes))
+            case Insert(after=number, happened=happened):
+                return say("keeper", "inserted", after=number, happened=self.notation.print(happened) or dump(happened))
+            case Overrule(of=number, says=says, reason=reason):
+                ruling = self.match.ruling(number)
+                choice = self.words.choice(self.chosen.game.name, ruling.question or "", says, self.teller.players)
+                return say("keeper", "overruled", of=number, says=choice, reason=reason)
+            case _:
+                return dump(event)
+
+    def _rulings(self, count: str) -> list[str]:
+        newest = int(count) if count.isdecimal() else 12
+        lines = []
+        latest = self._latest()
+        for ruling in self.match.rulings[-newest:] if newest and latest else ():
+            lines += self.teller.ruling(ruling, when(ruling, self.match, latest), numbered=True)  # type: ignore[arg-type]  # a ruling rests on an event
+        return lines or [self.words.say("keeper", "nothing_yet")]
+
+    def _why(self, number: str) -> list[str]:
+        ruling = self.match.rulings[-1] if not number and self.match.rulings else self.match.ruling(_number(number))
+        lines = [
+            f"{ruling.clause}: {self._title(ruling.clause)}",
+            f"  {self.teller.sentence(ruling)}",
+            *(f"  {effect}." for effect in self.words.effects(ruling, self.teller.players)),
+            self.words.say("keeper", "rests_on"),
+            *(
+                f"{clock(event.at.at_ns):>11} {self._echo(event)}"
+                + (f"  ± {event.at.sd_ns / _MS:.1f} ms" if event.at.sd_ns else "")
+                for event in events_of(ruling, self.match.course)
+            ),
+        ]
+        sure = self.words.sureness(ruling.probability)
+        if sure:
+            lines.append(f"  {sure}")
+        if ruling.question and ruling.choices:
+            ways = zip(ruling.choices, self._worded(ruling.question, ruling.choices), strict=True)
+            said = [
+                f"overrule {ruling.id} {worded if choice.isdecimal() else choice} because …" for choice, worded in ways
+            ]
+            lines.append(self.words.say("keeper", "else", ways="; ".join(said)))
+        return lines
+
+    def _clause(self, clause: str) -> list[str]:
+        known = {name.casefold(): name for name in self.chosen.game.clauses}
+        if clause.casefold() not in known:
+            raise BadInput.of("clause", f"one of {', '.join(self.chosen.game.clauses)}", repr(clause)[:40])
+        name = known[clause.casefold()]
+        return [f"{name}: {self._title(name)}"]
+
+    def _title(self, clause: str) -> str:
+        return self.words.title(self.chosen.game.name, clause) or self.chosen.game.clauses.get(clause, "")
+
+    def _undo(self, number: str) -> list[str]:
+        of = _number(number) if number else self._last_told()
+        return self._corrected(Undo(at=self._now(), of=of))
+
+    def _redo(self, number: str) -> list[str]:
+        undone = [event.of for event in self.match.log if isinstance(event, Undo)]
+        if not number and not undone:
+            raise BadInput("expected something that was undone, got nothing")
+        return self._corrected(Redo(at=self._now(), of=_number(number) if number else undone[-1]))
+
+    def _last_told(self) -> int:
+        """The newest event that still counts, a correction included."""
+        undone: set[int] = set()
+        for event in self.match.log:
+            if isinstance(event, Undo):
+                undone.add(event.of)
+            elif isinstance(event, Redo):
+                undone.discard(event.of)
+        for event in reversed(self.match.log):
+            if event.id not in undone and not isinstance(event, Undo | Redo):
+                return event.id
+        raise BadInput("expected something to undo, got an empty log")
+
+    def _amend(self, text: str) -> list[str]:
+        number, _, really = text.partition(" ")
+        of = _number(number)
+        if not really:
+            raise BadInput("expected `amend NUMBER what really happened`, or `amend NUMBER nothing`, got no more")
+        if really.casefold() in ("nothing", "-"):
+            return self._corrected(Amend(at=self._now(), of=of, becomes=None))
+        old = next((event for event in self.match.course if event.id == of), None)
+        if old is None:
+            raise BadInput.of("amend", "the number of an event, as `log` shows it", of)
+        return self._corrected(Amend(at=self._now(), of=of, becomes=self._single(really, old.at)))
+
+    def _after(self, text: str) -> list[str]:
+        number, _, happened = text.partition(" ")
+        after = _number(number)
+        old = next((event for event in self.match.course if event.id == after), None)
+        at = old.at.shifted(_MS) if old is not None else Instant(0)
+        return self._corrected(Insert(at=self._now(), after=after, happened=self._single(happened, at)))
+
+    def _single(self, text: str, at: Instant) -> Event:
+        """One event that takes another's time, unless a time is typed: then counted from the card before."""
+        given = _AFTER_CARD.search(text)
+        if given is not None:
+            cards = [e for e in self.match.course if isinstance(e, Shown) and e.at.at_ns <= at.at_ns]
+            base = cards[-1].at.at_ns if cards else at.at_ns
+            at = Instant(base + round(float(given[1]) * _MS), round(float(given[2] or 0) * _MS))
+            text = text[: given.start()]
+        return replace(self.notation.parse(text, at_ns=0), at=at)
+
+    def _answer(self, text: str) -> list[str]:
+        questions = self.match.board.questions
+        if not questions:
+            raise BadInput("expected a question of the referee, got none open")
+        number, _, rest = text.partition(" ")
+        which = 0
+        if rest and number.isdecimal() and 1 <= int(number) <= len(questions):
+            which, text = int(number) - 1, rest
+        question = questions[which]
+        says = self._choice(question.key, question.choices, text)
+        return self._told(Answer(at=self._now(), question=question.key, says=says))
+
+    def _told(self, event: Event) -> list[str]:
+        judgement = self.match.tell(event)
+        return self._said(judgement)
+
+    def _overrule(self, text: str) -> list[str]:
+        number, _, rest = text.partition(" ")
+        ruling = self.match.ruling(_number(number))
+        says, _, reason = rest.partition(" because ")
+        if not says.strip() or not reason.strip():
+            raise BadInput("expected `overrule NUMBER CHOICE because REASON`, got " + repr(text)[:60])
+        choice = self._choice(ruling.question or "", ruling.choices, says.strip())
+        return self._corrected(Overrule(at=self._now(), of=ruling.id, says=choice, reason=reason.strip()))
+
+    def _corrected(self, event: Event) -> list[str]:
+        judgement = self.match.tell(event)
+        refused = [
+            self.words.say("keeper", "refused", id=number, reason=reason)
+            for number, reason in self.match.refused.items()
+        ]
+        return [f"{judgement.event.id:>4}  {self._correction(judgement.event)}", *refused, *self._said(judgement)]
+
+    def _now(self) -> Instant:
+        latest = self._latest()
+        return Instant(latest.at.at_ns if latest else 0)
+
+    def _rules(self, _: str) -> list[str]:
+        game = self.chosen.game
+        options = self.chosen.setup.options
+        return [
+            f"  {option.name:<20} {self.words.value(options[option.name]):<12} {option.clause:<4} "
+            f"{self.words.option(game.name, option.name)}".rstrip()
+            for option in game.options
+        ]
+
+    def _save(self, path: str) -> list[str]:
+        if not path:
+            raise BadInput("expected `save FILE`, got no file")
+        lines = [dump(self.chosen.header), *(dump(event) for event in self.match.log)]
+        try:
+            Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise BadInput.of(path, "a file that can be written", error.strerror or "none") from error
+        return [self.words.say("keeper", "saved", count=len(self.match.log), path=path)]
+
+    # --- choices ----------------------------------------------------------------------------------------
+
+    def _choices(self) -> list[str]:
+        questions = self.match.board.questions
+        return self._worded(questions[0].key, questions[0].choices) if questions else []
+
+    def _worded(self, question: str, choices: tuple[str, ...]) -> list[str]:
+        return [self.words.choice(self.chosen.game.name, question, choice, self.teller.players) for choice in choices]
+
+    def _choice(self, question: str, choices: tuple[str, ...], text: str) -> str:
+        """The choice that was typed: as the referee knows it, as it is worded, or the beginning of either."""
+        worded = dict(zip(choices, self._worded(question, choices), strict=True))
+        folded = text.casefold()
+        for fits in (str.__eq__, str.startswith):
+            found = [c for c, said in worded.items() if fits(c.casefold(), folded) or fits(said.casefold(), folded)]
+            if len(found) == 1:
+                return found[0]
+        if not choices:
+            return text
+        raise BadInput.of("answer", " or ".join(worded.values()), repr(text)[:60])
+
+
+def keep(chosen: Chosen, words: Words) -> None:
+    """Let a person type until the input ends or they quit."""
+    keeper = Keeper(chosen, words)
+    say = words.say
+    typing = sys.stdin.isatty()
+    if typing:
+        _with_completion(keeper)
+    names = words.and_(chosen.setup.players)
+    _show(
+        [
+            say("keeper", "welcome", game=chosen.game.name, names=names),
+            "  " + words.standing(keeper.match.board, chosen.setup.players),
+        ]
+    )
+    while True:
+        try:
+            line = input("> ")
+        except EOFError:
+            _show([""] if typing else [])
+            break
+        except UnicodeDecodeError:
+            _show([say("keeper", "wrong", reason="expected text in UTF-8, got other bytes")])
+            continue
+        if not typing:
+            _show([line])
+        if line.strip().casefold() in ("quit", "exit"):
+            break
+        _show(keeper.type(line))
+    _show(keeper.teller.board(keeper.match.board))
+
+
+def _parted(text: str) -> Iterator[tuple[str, bool]]:
+    """``slap ana, ben = cleo`` as three lines, each with whether it is at the same moment as the one before."""
+    head = re.fullmatch(r"(slaps?)\s+(.+)", text, re.IGNORECASE)
+    if head is None:
+        yield text, False
+        return
+    same = False
+    for piece in re.split(r"\s*([,=])\s*", head[2]):
+        if piece in (",", "="):
+            same = piece == "="
+        elif piece:
+            yield f"{head[1]} {piece}", same
+
+
+def _number(text: str) -> int:
+    if not text.lstrip("#").isdecimal():
+        raise BadInput.of("number", "one that `log` or `rulings` shows", repr(text)[:40])
+    return int(text.lstrip("#"))
+
+
+def _with_completion(keeper: Keeper) -> None:
+    # Windows has no readline; typing works there without completion.
+    with contextlib.suppress(ImportError):
+        import readline
+
+        found: list[str] = []
+
+        def complete(_: str, state: int) -> str | None:
+            if state == 0:
+                found[:] = [word + " " for word in keeper.complete(readline.get_line_buffer())]
+            return found[state] if state < len(found) else None
+
+        readline.set_completer_delims(" ")
+        readline.set_completer(complete)
+        readline.parse_and_bind("tab: complete")
+
+
+def _show(lines: list[str]) -> None:
+    for line in lines:
+        print(line, flush=True)  # noqa: T201 - the command's answer
