@@ -196,7 +196,7 @@ class Keeper:
                 for event in events_of(ruling, self.match.course)
             ),
         ]
-        sure = self.words.sureness(ruling.probability)
+        sure = self.words.sureness_of(ruling)
         if sure:
             lines.append(f"  {sure}")
         if ruling.question and ruling.choices:

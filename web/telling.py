@@ -30,7 +30,7 @@ class Teller:
 
     def ruling(self, ruling: Ruling, at_ns: int, *, numbered: bool = False) -> list[str]:
         """A ruling with its clause, how sure it is, and what it does; ``numbered``: with its number, for `why`."""
-        sure = self.words.sureness(ruling.probability)
+        sure = self.words.sureness_of(ruling)
         notes = [*([sure] if sure else []), *([f"#{ruling.id}"] if numbered else [])]
         head = f"{clock(at_ns):>9}  {ruling.clause:<4} {self.sentence(ruling)}"
         head += f"  ({', '.join(notes)})" if notes else ""

@@ -13,7 +13,7 @@ from typing import Any
 from referee.bad_input import BadInput
 from referee.cards import Card, Pile
 from referee.game import Board, OptionValue
-from referee.ruling import EFFECTS, Effect, NextTurn, Ruling
+from referee.ruling import EFFECTS, Effect, NextTurn, Ruling, Verdict
 
 DEFAULT_LANGUAGE = "en"
 _FIELD = re.compile(r"\{([a-z_]+)(?::([^{}]*))?\}")
@@ -128,6 +128,12 @@ class Words:
         if not isinstance(message, str):
             return str(pile)
         return self.fill(message, {"seat": pile.seat, "place": pile.place}, players)
+
+    def sureness_of(self, ruling: Ruling) -> str:
+        """How sure a ruling is; of one too close to call, how likely the likeliest order was."""
+        if ruling.verdict == Verdict.TOO_CLOSE:
+            return self.say("sureness", "likeliest", percent=f"{(1 - ruling.probability) * 100:.1f}")
+        return "" if ruling.verdict == Verdict.ASK else self.sureness(ruling.probability)
 
     def sureness(self, probability: float) -> str:
         """``99.8 %``; certainty has no figure, and nothing short of it is rounded up to it."""

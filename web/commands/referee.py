@@ -5,15 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from referee.bad_input import BadInput
 from referee.events import Event
-from referee.game import NotInThisGame
+from referee.game import Board, NotInThisGame
 from referee.match import Judgement, Match
 from referee.recording import LONGEST_LINE, Header, Note, dump, read
 from referee.ruling import Ruling
@@ -124,19 +124,14 @@ def _compare(match: Match[Any], chosen: Chosen, instead: dict[str, object], tell
         deck=chosen.deck_name,
         options={**chosen.setup.options, **instead},
     )
-    other: Match[Any] = Match(chosen.game, other_chosen.setup)
-    left_out = []
-    for event in match.course:
-        try:
-            other.tell(event)
-        except NotInThisGame as error:
-            left_out.append((event, str(error)))
+    recorded = _folded(chosen, match.course)
+    other = _folded(other_chosen, match.course)
     changes = {
         name: (chosen.setup.options[name], value)
         for name, value in other_chosen.setup.options.items()
         if value != chosen.setup.options[name]
     }
-    differences = list(_differences(match.rulings, other.rulings))
+    differences = list(_differences(recorded.rulings, other.rulings))
     if as_json:
         _say(json.dumps({"kind": "rules", "changed": {name: list(pair) for name, pair in changes.items()}}))
         for side, ruling in differences:
@@ -146,21 +141,43 @@ def _compare(match: Match[Any], chosen: Chosen, instead: dict[str, object], tell
     for name, (old, new) in changes.items():
         _say(say("compare", "option", option=name, old=value(old), new=value(new)))
     if not differences:
-        _say(say("compare", "same", count=len(match.rulings)))
+        _say(say("compare", "same", count=len(recorded.rulings)))
     latest = match.course[-1] if match.course else None
     for side, ruling in differences:
         for line in teller.ruling(ruling, when(ruling, match, latest) if latest else 0):
             _say(("- " if side == "recorded" else "+ ") + line)
-    for event, reason in left_out:
+    for event, reason in other.left_out:
         _say(say("compare", "left_out", id=event.id, reason=reason))
-    for title, one in (("before", match), ("after", other)):
+    for title, one in (("before", recorded), ("after", other)):
         _say(say("compare", title))
         _say("\n".join(teller.board(one.board)))
 
 
+@dataclass(frozen=True, slots=True)
+class _Folded:
+    """A course of events as judged under one set of house rules."""
+
+    rulings: tuple[Ruling, ...]
+    board: Board
+    left_out: tuple[tuple[Event, str], ...]
+
+
+def _folded(chosen: Chosen, course: Sequence[Event]) -> _Folded:
+    state = chosen.game.start(chosen.setup)
+    rulings: list[Ruling] = []
+    left_out: list[tuple[Event, str]] = []
+    for event in course:
+        try:
+            state, given = chosen.game.rule(state, event)
+        except NotInThisGame as error:
+            left_out.append((event, str(error)))
+            continue
+        rulings += given
+    return _Folded(tuple(rulings), chosen.game.board(state), tuple(left_out))
+
+
 def _differences(one: tuple[Ruling, ...], other: tuple[Ruling, ...]) -> Iterator[tuple[str, Ruling]]:
-    bare_one, bare_other = ([replace(ruling, id=0) for ruling in rulings] for rulings in (one, other))
-    matcher = SequenceMatcher(None, bare_one, bare_other, autojunk=False)
+    matcher = SequenceMatcher(None, one, other, autojunk=False)
     for tag, i, j, k, n in matcher.get_opcodes():
         if tag != "equal":
             yield from (("recorded", ruling) for ruling in one[i:j])

@@ -1,0 +1,64 @@
+"""`palmreader film GAME OUT.mp4`: a rendered game, its truth beside it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from referee.bad_input import BadInput
+
+HELP = "render a game played by bots, with its exact truth beside it"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    parser.add_argument("game", metavar="GAME", help="snap")
+    parser.add_argument("out", metavar="OUT.mp4", type=Path, help="the film; OUT.truth.jsonl and OUT.table.toml too")
+    parser.add_argument("--seed", type=int, default=1, help="what is played and how it looks (default 1)")
+    parser.add_argument("--seconds", type=float, default=60.0, help="about how long (default 60)")
+    parser.add_argument("--short", action="store_true", help="a short game: 16 cards of Snap")
+    parser.add_argument("--fps", type=float, default=30.0, help="frames a second (default 30)")
+    parser.add_argument("--size", default="1280x720", metavar="WxH", help="of the picture (default 1280x720)")
+    parser.add_argument("--condition", default="clean", metavar="C", help="clean, dim, glare, …; several with +")
+    parser.add_argument("--players", type=int, help="how many (default: the seed decides)")
+    parser.add_argument("--silent", action="store_true", help="no sound track")
+    parser.add_argument("--codec", default="h264", choices=("h264", "hevc", "mjpeg"), help="default h264")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Make the film and say how fast it went."""
+    from vision.films.film import FilmOrder, make_film
+
+    order = FilmOrder(
+        game=args.game,
+        seed=args.seed,
+        seconds=args.seconds,
+        short=args.short,
+        fps=args.fps,
+        size_px=_size(args.size),
+        condition=args.condition,
+        players=args.players,
+        sound=not args.silent,
+        codec=args.codec,
+    )
+    report = make_film(order, args.out, progress=_bar if sys.stderr.isatty() else None)
+    print(  # noqa: T201 - the command line speaks
+        f"{report.path}: {report.frames} frames, {report.seconds:.1f} s of {args.game}, "
+        f"made in {report.wall_s:.1f} s: {report.frames_per_second:.0f} frames a second"
+    )
+    return 0
+
+
+def _size(text: str) -> tuple[int, int]:
+    width, _, height = text.partition("x")
+    if not (width.isdigit() and height.isdigit()):
+        raise BadInput.of("size", "like 1280x720", repr(text)[:40])
+    return int(width), int(height)
+
+
+def _bar(done: int, of: int) -> None:
+    if done % 15 == 0 or done + 1 == of:
+        filled = 30 * (done + 1) // of
+        end = "\n" if done + 1 == of else ""
+        print(f"\r[{'#' * filled}{'.' * (30 - filled)}] {done + 1}/{of}", end=end, file=sys.stderr)  # noqa: T201
