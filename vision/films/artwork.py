@@ -71,7 +71,9 @@ def lattice_back(ink: tuple[int, int, int] = (150, 60, 30)) -> Picture:
     rim = round(width * 0.075)
     back[rim:-rim, rim:-rim] = ink
     inner = rim + round(width * 0.022)
-    cv2.rectangle(back, (inner, inner), (width - inner, height - inner), (245, 245, 245), round(width * 0.008))
+    cv2.rectangle(
+        back, (inner, inner), (width - inner, height - inner), (245, 245, 245), round(width * 0.008)
+    )
     ys, xs = np.mgrid[0:height, 0:width].astype(np.float64)
     pitch = width / 14
     u = (xs - width / 2 + ys - height / 2) / pitch
@@ -88,6 +90,24 @@ def lattice_back(ink: tuple[int, int, int] = (150, 60, 30)) -> Picture:
     back[(ring < 0.3 + 0.55 * petals) & inside] = (243, 240, 238)
     back[ring < 0.22] = ink
     return np.asarray(cv2.resize(back, CARD_PX, interpolation=cv2.INTER_AREA), dtype=np.uint8)
+
+
+def spot_card() -> Picture:
+    """The index card that says Snap!, this project's own: black letters on yellow, to be read from both sides."""
+    times = 4
+    width, height = CARD_PX[0] * times, CARD_PX[1] * times
+    art = np.full((height, width, 3), (60, 205, 250), np.uint8)
+    cv2.rectangle(art, (30, 30), (width - 31, height - 31), (40, 60, 190), 14)
+    text, font, scale, thick = "SNAP!", cv2.FONT_HERSHEY_DUPLEX, 7.2, 26
+    (wide, _), _ = cv2.getTextSize(text, font, scale, thick)
+    scale *= (width - 150) / wide
+    (wide, _), _ = cv2.getTextSize(text, font, scale, thick)
+    half = np.zeros((height, width), np.uint8)
+    cv2.putText(half, text, ((width - wide) // 2, height // 2 - 70), font, scale, 255, thick, cv2.LINE_AA)
+    both = cv2.max(half, cv2.rotate(half, cv2.ROTATE_180))
+    share = both[..., None].astype(np.float32) / 255
+    inked = art * (1 - share) + np.array((35, 30, 30), np.float32) * share
+    return np.asarray(cv2.resize(inked.astype(np.uint8), CARD_PX, interpolation=cv2.INTER_AREA), np.uint8)
 
 
 def write_sheet(faces: dict[str, Picture], path: Path, quality: int = 88) -> None:

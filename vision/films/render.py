@@ -21,6 +21,7 @@ from vision.films.arms import (
     ArmSprite,
     Light,
     Matrix,
+    Part,
     draw_arm,
     paint_arm,
     paint_shadow,
@@ -40,6 +41,8 @@ MAX_SUBSTEPS = 6
 """Steps over one exposure: 6 steps of a hand at 4 m/s and 1/60 s are 12 px apart, which a fast eye forgives."""
 PX_A_SUBSTEP = 3.0
 """What moves less than this during the exposure needs no step more."""
+UPPER_ARM_MM = 260.0
+"""How far an arm is drawn on past the elbow."""
 HEADING_STEP = 0.2
 """Arms are lit anew for every so many radians they turn: a finer step shows no difference."""
 
@@ -132,6 +135,7 @@ class Renderer:
     ) -> None:
         """Paint the empty table; `looks` are the players' arms."""
         self.script, self.looks = script, looks
+        self.lens = camera
         self.camera = replace(camera, k1=0.0, k2=0.0)
         self.lamp = lamp or Light()
         self.exposure_s = exposure_s
@@ -182,11 +186,15 @@ class Renderer:
         height, width = self.gain.shape
         return float(self.gain[min(max(int(y), 0), height - 1), min(max(int(x), 0), width - 1)])
 
-    def card_quad(self, card: Lying, height_mm: float) -> Quad:
-        """(4, 2) px: the corners of a lying card, from its own top left clockwise."""
+    def corners_mm(self, card: Lying) -> Quad:
+        """(4, 2) mm: the corners of a lying card, from its own top left clockwise."""
         c, s = math.cos(card.turn), math.sin(card.turn)
         turned = self._corners @ np.array([[c, s], [-s, c]]) + (card.x_mm, card.y_mm)
-        return self.camera.project(turned, height_mm)
+        return np.asarray(turned, np.float64)
+
+    def card_quad(self, card: Lying, height_mm: float) -> Quad:
+        """(4, 2) px: where those corners are seen by a lens without distortion."""
+        return self.camera.project(self.corners_mm(card), height_mm)
 
     def _paint_stack(
         self, canvas: Picture, origin: tuple[int, int], stack: Sequence[Lying], lift_mm: float = 0.0
@@ -347,8 +355,8 @@ class Renderer:
                 (-20, -75, place.tip_height_mm + 30),
                 (-150, 95, place.wrist_height_mm + 30),
                 (-150, -95, place.wrist_height_mm + 30),
-                (-460, 90, place.elbow_height_mm + 60),
-                (-460, -90, place.elbow_height_mm + 60),
+                (-720, 90, place.elbow_height_mm + 60),
+                (-720, -90, place.elbow_height_mm + 60),
             ):
                 x = place.tip_mm[0] + along * c - aside * s
                 y = place.tip_mm[1] + along * s + aside * c
@@ -365,17 +373,22 @@ class Renderer:
         key = (look, pose, bucket)
         sprite = self._arms.get(key)
         if sprite is None:
-            sprite = draw_arm(look, ArmPose(pose), self._arm_scale, self.lamp, bucket * HEADING_STEP)
+            drawn = draw_arm(look, ArmPose(pose), self._arm_scale, self.lamp, bucket * HEADING_STEP)
+            sprite = replace(drawn, forearm=_longer(drawn.forearm, round(UPPER_ARM_MM * self._arm_scale)))
             self._arms[key] = sprite
         return sprite
 
-    def _paint_hand(self, canvas: Picture, shift: Matrix, thing: _Thing, at_s: float, *, shadow: bool) -> None:
+    def _paint_hand(
+        self, canvas: Picture, shift: Matrix, thing: _Thing, at_s: float, *, shadow: bool
+    ) -> None:
         if thing.hand is None:
             return
         track = thing.hand
         look = self._look(track)
         moments = self._moments(at_s, thing.substeps)
-        places = [place for place in (posture(track, look, moment) for moment in moments) if place is not None]
+        places = [
+            place for place in (posture(track, look, moment) for moment in moments) if place is not None
+        ]
         middle = places[len(places) // 2] if places else posture(track, look, at_s)
         if middle is None:
             return
@@ -443,6 +456,13 @@ class Renderer:
         self._stale = []
         self._groups = {group.rect: group.state for group in groups}
         return self._shown
+
+
+def _longer(forearm: Part, by_px: int) -> Part:
+    """A forearm whose sleeve or skin goes on past the elbow, so that it never ends within the picture."""
+    picture = cv2.copyMakeBorder(forearm.picture, 0, 0, by_px, 0, cv2.BORDER_REPLICATE)
+    shift = np.array([[1.0, 0, -by_px], [0, 1.0, 0], [0, 0, 1.0]])
+    return replace(forearm, picture=np.asarray(picture, np.float32), to_mm=forearm.to_mm @ shift)
 
 
 def _area(quad: Quad) -> float:

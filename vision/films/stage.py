@@ -66,9 +66,7 @@ class Stage:
         """Lay out the seats and piles of `layout` on a table of `table_mm`."""
         self.game, self.players, self.table_mm, self.rng = game, tuple(players), table_mm, rng
         width, height = table_mm
-        self.places = {
-            place.pile: (place.x * width, place.y * height, place.angle) for place in layout.piles
-        }
+        self.places = {place.pile: (place.x * width, place.y * height, place.angle) for place in layout.piles}
         self.stacks: dict[Pile, list[Lying]] = {pile: [] for pile in self.places}
         self.hands: dict[tuple[Seat, bool], Hand] = {}
         for seat in layout.seats:

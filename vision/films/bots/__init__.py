@@ -1,0 +1,1 @@
+"""Players for films: seeded, mostly legal, now and then not."""

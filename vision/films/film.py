@@ -1,0 +1,242 @@
+"""One film from one seed: played, painted, shot, and written with its truth and its table file beside it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from referee.bad_input import BadInput
+from referee.cards import Seat
+from referee.game import Layout
+from referee.recording import Header
+from referee.ruling import Ruling
+from vision.films.arms import ArmLook, Light
+from vision.films.artwork import INKS, DeckArt, spot_card, standard_deck
+from vision.films.camera import Camera
+from vision.films.conditions import Condition, condition
+from vision.films.encode import CLOCK, Encoding, ticks, write_film
+from vision.films.render import Renderer
+from vision.films.script import Script
+from vision.films.sensor import Sensor
+from vision.films.snap import SPOT_CARD, snap_film
+from vision.films.soundtrack import soundtrack
+from vision.films.truth import truth_lines, write_truth
+from vision.table import Table
+
+Picture = NDArray[np.uint8]
+
+VERSION = 1
+"""Counted up whenever the same seed gives another film: benches keep films by it."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilmOrder:
+    """What film is asked for."""
+
+    game: str
+    seed: int
+    seconds: float = 60.0
+    short: bool = False
+    fps: float = 30.0
+    size_px: tuple[int, int] = (1280, 720)
+    condition: str = "clean"
+    players: int | None = None
+    sound: bool = True
+    codec: str = "h264"
+
+    def __post_init__(self) -> None:
+        """Refuse what can't be filmed, all of it at once."""
+        wrong = []
+        if self.game not in GAMES:
+            wrong.append(f"game: expected {' or '.join(GAMES)}, got {self.game!r}")
+        if not 3 <= self.seconds <= 7200:
+            wrong.append(f"seconds: expected 3 to 7200, got {self.seconds:g}")
+        if not 5 <= self.fps <= 480:
+            wrong.append(f"fps: expected 5 to 480, got {self.fps:g}")
+        width, height = self.size_px
+        if not (160 <= width <= 3840 and 120 <= height <= 2160) or width % 2 or height % 2:
+            wrong.append(f"size: expected even, 160x120 to 3840x2160, got {width}x{height}")
+        if wrong:
+            raise BadInput("; ".join(wrong))
+        condition(self.condition)
+
+
+@dataclass(frozen=True, slots=True)
+class FilmReport:
+    """What was made, and how fast."""
+
+    path: Path
+    frames: int
+    seconds: float
+    wall_s: float
+
+    @property
+    def frames_per_second(self) -> float:
+        """Rendered and encoded frames a second of our own time."""
+        return self.frames / max(self.wall_s, 1e-9)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Played:
+    """A game as played by the bots: what the film shows and what the truth file says."""
+
+    script: Script
+    layout: Layout
+    header: Header
+    rulings: dict[int, list[Ruling]]
+
+
+def _snap(order: FilmOrder) -> Played:
+    film, script = snap_film(order.seed, seconds=order.seconds, players=order.players, short=order.short)
+    header = Header("snap", script.players, film.setup.dealer, film.deck.name, film.setup.options)
+    return Played(script, film.layout, header, film.judged)
+
+
+GAMES: dict[str, Callable[[FilmOrder], Played]] = {"snap": _snap}
+"""Each game's bots, by the game's name."""
+
+
+class Shoot:
+    """Everything about one film that its seed decides, ready to be painted."""
+
+    def __init__(self, order: FilmOrder) -> None:
+        """Play the game, set up the table, the players' arms and the camera."""
+        self.order = order
+        self.condition = condition(order.condition)
+        if self.condition.size_px is not None:
+            self.order = order = replace(order, size_px=self.condition.size_px)
+        self.played = GAMES[order.game](order)
+        self.script = self.played.script
+        rng = np.random.default_rng([order.seed, 0xF11F])
+        self.camera = self._camera(rng)
+        self.top = str(rng.choice(self.condition.tops))
+        self.lamp = _lamp(rng, self.condition)
+        looks = {seat: ArmLook.seeded(rng, left=False) for seat in range(len(self.script.players))}
+        deck = standard_deck(str(rng.choice(list(INKS))))
+        self.deck: DeckArt = replace(deck, faces={**deck.faces, SPOT_CARD: spot_card()})
+        self.ticks = _frame_ticks(order, self.condition, self.script.duration_s, rng)
+        self.renderer = self._renderer(looks, rng)
+        self.sensor = Sensor(self.camera, self.condition, self.script.duration_s, rng)
+        self.surface = "cloth" if self.top.startswith("cloth") or self.top == "patterned" else "wood"
+        self._sound_rng = np.random.default_rng([order.seed, 0x50D])
+
+    def _camera(self, rng: np.random.Generator) -> Camera:
+        return Camera.over(
+            self.script.table_mm,
+            self.order.size_px,
+            tilt_deg=float(rng.uniform(*self.condition.tilt_deg)),
+            turn_deg=float(rng.normal(0, 0.8)),
+            distance_mm=float(rng.uniform(1150, 1600)),
+            fill=0.955,
+            k1=self.condition.lens_k1,
+        )
+
+    def _renderer(self, looks: dict[Seat, ArmLook], rng: np.random.Generator) -> Renderer:
+        exposure = min(self.condition.exposure_s, 0.95 / self.order.fps)
+        return Renderer(
+            self.script,
+            self.camera,
+            self.deck,
+            looks,
+            top=self.top,
+            lamp=self.lamp,
+            exposure_s=exposure,
+            rng=rng,
+        )
+
+    def pictures(self) -> Iterator[tuple[int, Picture]]:
+        """(tick, (height·3/2, width) uint8 I420) of every frame."""
+        for tick in self.ticks:
+            at_s = tick / CLOCK
+            yield tick, self.sensor.expose(self.renderer.frame(at_s), at_s)
+
+    def table(self) -> Table:
+        """What a user would have made at set-up: the corners as this camera draws them."""
+        width, height = self.script.table_mm
+        corners = self.camera.project([(0, 0), (width, 0), (width, height), (0, height)])
+        return Table.laid_out(
+            self.played.layout,
+            [(round(float(x), 2), round(float(y), 2)) for x, y in corners],
+            self.script.table_mm,
+            self.camera.size_px,
+        )
+
+    def sound(self) -> NDArray[np.float32] | None:
+        """The film's sound, None where it has none."""
+        if not self.order.sound:
+            return None
+        return soundtrack(self.script.sounds, self.script.duration_s, self._sound_rng, surface=self.surface)
+
+
+def make_film(
+    order: FilmOrder, path: Path, *, progress: Callable[[int, int], None] | None = None
+) -> FilmReport:
+    """Write the film at `path`, and beside it its `.truth.jsonl` and its `.table.toml`."""
+    if path.suffix != ".mp4":
+        raise BadInput.of("film", "a name that ends in .mp4", path.name)
+    if not path.parent.is_dir():
+        raise BadInput.of("film", "a folder that is there", str(path.parent))
+    started = time.perf_counter()
+    shoot = Shoot(order)
+
+    def counted() -> Iterator[tuple[int, Picture]]:
+        for number, each in enumerate(shoot.pictures()):
+            if progress is not None:
+                progress(number, len(shoot.ticks))
+            yield each
+
+    encoding = Encoding(order.codec, shoot.condition.quality)
+    frames = write_film(path, counted(), shoot.camera.size_px, order.fps, shoot.sound(), encoding)
+    about = {
+        "version": VERSION,
+        "seed": order.seed,
+        "fps": order.fps,
+        "size_px": list(shoot.camera.size_px),
+        "condition": order.condition,
+        "exposure_s": shoot.renderer.exposure_s,
+        "stamp": "the middle of the exposure",
+        "lamp": list(shoot.lamp.towards),
+        "table_top": shoot.top,
+        "deck": shoot.deck.name,
+    }
+    played = shoot.played
+    lines = truth_lines(shoot.script, shoot.renderer, played.header, played.rulings, shoot.ticks, about)
+    write_truth(path.with_suffix(".truth.jsonl"), lines)
+    path.with_suffix(".table.toml").write_text(shoot.table().to_toml(), encoding="utf-8")
+    return FilmReport(path, frames, shoot.script.duration_s, time.perf_counter() - started)
+
+
+def _lamp(rng: np.random.Generator, shot: Condition) -> Light:
+    side = rng.uniform(0, 2 * np.pi)
+    lean = rng.uniform(0.25, 0.75)
+    return Light(
+        towards=(float(lean * np.cos(side)), float(lean * np.sin(side)), 1.0),
+        ambient=float(rng.uniform(0.42, 0.62)),
+        breadth=float(rng.uniform(0.12, 0.26)),
+        colour=shot.tint,
+    )
+
+
+def _frame_ticks(order: FilmOrder, shot: Condition, seconds: float, rng: np.random.Generator) -> list[int]:
+    """When each frame is taken, on the film's clock: even, or as a phone stamps them."""
+    step = CLOCK / order.fps
+    count = int(seconds * order.fps)
+    if not shot.uneven_time:
+        return [round(i * step) for i in range(count)]
+    at = 0.0
+    made: list[int] = []
+    while at < seconds * CLOCK:
+        if not made or round(at) > made[-1]:
+            made.append(round(at))
+        missing = 1 + int(rng.random() < 0.25 * shot.uneven_time)
+        late = rng.normal(0, 0.06) if rng.random() < shot.uneven_time else 0.0
+        at += step * (missing + max(-0.5, late))
+    return made
+
+
+__all__ = ["CLOCK", "FilmOrder", "FilmReport", "Shoot", "make_film", "ticks"]

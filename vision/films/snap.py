@@ -1,0 +1,206 @@
+"""Snap as a film: the bots' game, judged by the rules, acted out on the stage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from referee.cards import Card, Deck, Pile, Seat, shipped_deck
+from referee.events import Event, Lifted, Moved, Shown, Slap, Turned
+from referee.game import set_up
+from referee.games.snap import GAME, POT, SPOT, SnapState
+from referee.instant import Instant
+from referee.match import Match
+from referee.ruling import Give, PutTogether, Ruling, TakeBack, WinPiles
+from vision.films.bots.snap import SlapPlan, SnapTable, Temper, short_deck
+from vision.films.script import Script
+from vision.films.stage import Stage
+
+QUIET_S = 1.4
+"""The empty table is seen for so long before the first hand comes: time to learn what it looks like."""
+SPOT_CARD = "snap spot"
+"""The index card that says Snap!, by its name in the artwork."""
+
+
+class SnapFilm:
+    """One game of Snap, from the dealt piles to a winner or to the film's end."""
+
+    def __init__(
+        self,
+        players: Sequence[str],
+        table_mm: tuple[float, float],
+        rng: np.random.Generator,
+        *,
+        deck: Deck | None = None,
+        dealer: Seat = 0,
+        temper: Temper | None = None,
+    ) -> None:
+        """Shuffle and deal; `rng` decides everything."""
+        self.deck = deck or shipped_deck(GAME.deck)
+        self.setup = set_up(GAME, tuple(players), self.deck, dealer=dealer)
+        self.match: Match[SnapState] = Match(GAME, self.setup)
+        self.judged: dict[int, list[Ruling]] = {}
+        self.rng = rng
+        self.layout = GAME.layout(len(players))
+        self.stage = Stage("snap", players, self.layout, table_mm, rng)
+        self.table = SnapTable(len(players), rng, temper)
+        cards: list[Card] = [self.deck.cards()[i] for i in rng.permutation(self.deck.size)]
+        for seat, count in enumerate(self.match.state.down):
+            self.stage.put(Pile("down", seat), cards[:count], face_up=False)
+            cards = cards[count:]
+        self.stage.put(SPOT, [Card(SPOT_CARD)], face_up=True)
+
+    def _tell(self, event: Event) -> tuple[Ruling, ...]:
+        judged = self.match.tell(event)
+        self.stage.events.append(judged.event)
+        self.judged.setdefault(judged.event.id, []).extend(judged.given)
+        return judged.given
+
+    def play(self, seconds: float) -> Script:
+        """Play until somebody has won or the time is up, and let the last hand leave the table."""
+        now = QUIET_S
+        while now < seconds - 2.5 and not self.match.board.over:
+            now = self._turn(now)
+        end = max([now, *(hand.keys[-1].at_s for hand in self.stage.hands.values() if hand.keys)]) + 0.8
+        return self.stage.finish(end)
+
+    def _turn(self, now: float) -> float:
+        seat = self.match.board.turn
+        if seat is None:
+            return now + 1.0
+        down, up = Pile("down", seat), Pile("up", seat)
+        pace = float(self.rng.uniform(0.85, 1.35))
+        if not self.stage.stacks[down]:
+            _, laid = self.stage.carry(seat, up, down, now, count=None, over=True, pace=pace)
+            self._tell(Turned(at=_at(laid), seat=seat, source=up, target=down))
+            now = laid + 0.25
+        _, laid = self.stage.carry(seat, down, up, now, over=True, pace=pace)
+        top = self.stage.top(up)
+        assert top is not None
+        rulings = self._tell(Shown(at=_at(laid), seat=seat, card=Card(top.card), pile=up, source=down))
+        now = self._carry_out(rulings, laid)
+        turn = self.match.state.turn
+        eligible = tuple(s for s in range(len(self.setup.players)) if self.match.state.held(s))
+        plans: tuple[SlapPlan, ...] = ()
+        if turn is not None and turn.race:
+            plans = self.table.race(eligible)
+        else:
+            others = tuple(s for s in eligible if s != seat)
+            plans = self.table.error(others)
+            if not plans and (shy := self.table.feint(others)) is not None:
+                self._feint(shy, laid)
+        if not plans:
+            return now + self.table.pause_s()
+        lifted = self._slaps(plans, laid)
+        return lifted + float(self.rng.uniform(0.15, 0.4))
+
+    def _slaps(self, plans: Sequence[SlapPlan], shown_s: float) -> float:
+        """Bring the hands down, then judge, then do what the ruling says; returns when all is done."""
+        told: list[Event] = []
+        lifts = []
+        for layer, plan in enumerate(plans):
+            contact = round(shown_s + plan.after_s, 6)
+            lift = self.stage.strike(
+                plan.seat, SPOT, contact, layer=layer, speed_mps=plan.speed_mps, stays_s=plan.stays_s
+            )
+            told.append(Slap(at=_at(contact), seat=plan.seat, pile=SPOT, layer=layer))
+            told.append(Lifted(at=_at(lift), seat=plan.seat, pile=SPOT))
+            lifts.append(lift)
+        rulings: list[Ruling] = []
+        for event in sorted(told, key=lambda event: event.at.at_ns):
+            rulings += self._tell(event)
+        return self._carry_out(rulings, max(lifts) + 0.1)
+
+    def _carry_out(self, rulings: Sequence[Ruling], now: float) -> float:
+        """Do at the table what the rulings order."""
+        for ruling in rulings:
+            for effect in ruling.effects:
+                match effect:
+                    case WinPiles(seat=seat, piles=piles):
+                        for pile in piles:
+                            now = self._take(seat, pile, Pile("down", seat), now, over=True)
+                    case PutTogether(piles=piles, target=target):
+                        mover = piles[0].seat or 0
+                        for pile in piles:
+                            now = self._take(pile.seat if pile.seat is not None else mover, pile, target, now)
+                    case Give(seat=giver, to=receiver, count=count):
+                        for _ in range(count):
+                            now = self._pay(giver, receiver, now)
+                    case TakeBack():
+                        pass
+                    case _:
+                        pass
+        return now
+
+    def _take(self, seat: Seat, source: Pile, target: Pile, now: float, *, over: bool = False) -> float:
+        if not self.stage.stacks[source]:
+            return now
+        _, laid = self.stage.carry(
+            seat,
+            source,
+            target,
+            now,
+            count=None,
+            over=over,
+            under=over,
+            pace=float(self.rng.uniform(0.9, 1.2)),
+        )
+        self._tell(Moved(at=_at(laid), seat=seat, source=source, target=target))
+        return laid + 0.12
+
+    def _pay(self, giver: Seat, receiver: Seat, now: float) -> float:
+        source = Pile("down", giver)
+        if not self.stage.stacks[source]:
+            source = Pile("up", giver)
+        if not self.stage.stacks[source]:
+            return now
+        _, laid = self.stage.carry(
+            giver, source, Pile("down", receiver), now, over=source.kind == "up", under=True
+        )
+        self._tell(Moved(at=_at(laid), seat=giver, source=source, target=Pile("down", receiver), count=1))
+        return laid + 0.2
+
+    def _feint(self, seat: Seat, shown_s: float) -> None:
+        """A hand that starts for the spot and is taken back, well above the table."""
+        x, y, _ = self.stage.places[SPOT]
+        inward = self.stage._inward(seat)
+        back = float(self.rng.uniform(60, 130))
+        hand = self.stage.hands[seat, True]
+        if hand.free_s > shown_s:
+            return
+        at = self.stage.reach(
+            seat, shown_s + 0.5, x - inward[0] * back, y - inward[1] * back, 70.0, "flat", duration_s=0.3
+        )
+        self.stage.retire(seat, at + 0.08)
+
+
+def _at(seconds: float) -> Instant:
+    return Instant(round(seconds * 1e9))
+
+
+def snap_film(
+    seed: int,
+    *,
+    seconds: float,
+    players: int | None = None,
+    short: bool = False,
+    table_mm: tuple[float, float] = (900.0, 600.0),
+    temper: Temper | None = None,
+) -> tuple[SnapFilm, Script]:
+    """The film of one seed: its game, and its script."""
+    rng = np.random.default_rng([seed, 0x5A4B])
+    count = players or int(rng.integers(2, 5))
+    names = ("Anna", "Bert", "Cleo", "Dana", "Egon", "Fria", "Gus", "Hana", "Ivo", "Jana", "Karl", "Lea")
+    film = SnapFilm(
+        names[:count],
+        table_mm,
+        rng,
+        deck=short_deck() if short else None,
+        dealer=int(rng.integers(count)),
+        temper=temper,
+    )
+    return film, film.play(seconds)
+
+
+__all__ = ["POT", "SPOT", "SnapFilm", "snap_film"]
