@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from referee.bad_input import BadInput
-from referee.events import CORRECTIONS, Amend, Answer, Event, Insert, Overrule, Redo, Shout, Shown, Slap, Undo
+from referee.events import Amend, Answer, Event, Insert, Overrule, Redo, Shout, Shown, Slap, Undo
 from referee.game import NotInThisGame
 from referee.instant import Instant
 from referee.match import Judgement, Match
 from referee.recording import dump
+from web.board import Shower
 from web.config import Chosen
-from web.notation import Notation, readable
+from web.notation import readable
 from web.telling import Teller, clock, events_of, when
 from web.words import Words
 
@@ -39,7 +40,8 @@ class Keeper:
         self.chosen = chosen
         self.words = words
         self.match: Match[Any] = Match(chosen.game, chosen.setup)
-        self.notation = Notation.of(words.verbs(chosen.game.name), chosen.setup.players, chosen.setup.deck)
+        self.shower = Shower.of(chosen, words.language)
+        self.notation = self.shower.notation
         self.teller = Teller(chosen.game, chosen.setup.players, words)
         self.commands: dict[str, Callable[[str], list[str]]] = {
             "help": self._help,
@@ -125,7 +127,7 @@ class Keeper:
         return lines
 
     def _echo(self, event: Event) -> str:
-        return f"{event.id:>4}  {self.notation.print(event) or dump(event)}"
+        return f"{event.id:>4}  {self.shower.event(event)['text']}"
 
     # --- commands ---------------------------------------------------------------------------------------
 
@@ -151,29 +153,8 @@ class Keeper:
         newest = int(count) if count.isdecimal() else 12
         lines = []
         for event in self.match.log[-newest:] if newest else ():
-            if isinstance(event, CORRECTIONS):
-                lines.append(f"{event.id:>4}  {self._correction(event)}")
-            else:
-                lines.append(self._echo(event))
+            lines.append(self._echo(event))
         return lines or [self.words.say("keeper", "nothing_yet")]
-
-    def _correction(self, event: Event) -> str:
-        say = self.words.say
-        match event:
-            case Undo(of=number) | Redo(of=number):
-                return say("keeper", type(event).__name__.lower(), of=number)
-            case Amend(of=number, becomes=None):
-                return say("keeper", "amended_away", of=number)
-            case Amend(of=number, becomes=becomes) if becomes is not None:
-                return say("keeper", "amended", of=number, becomes=self.notation.print(becomes) or dump(becomes))
-            case Insert(after=number, happened=happened):
-                return say("keeper", "inserted", after=number, happened=self.notation.print(happened) or dump(happened))
-            case Overrule(of=number, says=says, reason=reason):
-                ruling = self.match.ruling(number)
-                choice = self.words.choice(self.chosen.game.name, ruling.question or "", says, self.teller.players)
-                return say("keeper", "overruled", of=number, says=choice, reason=reason)
-            case _:
-                return dump(event)
 
     def _rulings(self, count: str) -> list[str]:
         newest = int(count) if count.isdecimal() else 12
@@ -283,7 +264,7 @@ class Keeper:
 
     def _told(self, event: Event) -> list[str]:
         judgement = self.match.tell(event)
-        return self._said(judgement)
+        return [self._echo(judgement.event), *self._said(judgement)]
 
     def _overrule(self, text: str) -> list[str]:
         number, _, rest = text.partition(" ")
@@ -300,7 +281,7 @@ class Keeper:
             self.words.say("keeper", "refused", id=number, reason=reason)
             for number, reason in self.match.refused.items()
         ]
-        return [f"{judgement.event.id:>4}  {self._correction(judgement.event)}", *refused, *self._said(judgement)]
+        return [self._echo(judgement.event), *refused, *self._said(judgement)]
 
     def _now(self) -> Instant:
         latest = self._latest()

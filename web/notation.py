@@ -29,6 +29,8 @@ _SEATS = ("seat", "other")
 _NUMBERS = (*_SEATS, "count", "place", "points")
 #: Stands for a card that can't be read.
 _UNREAD = "?"
+#: Details that most verbs leave out.
+_DETAILS = frozenset({"source", "or_cards"})
 _SHOWN = {"seat": "NAME", "other": "NAME", "cards": "CARD, CARD"}
 #: What rides on an event without being what happened.
 _RIDES = frozenset({"kind", "id", "event", "at_ns", "sd_ns", "confidence", "provisional", "evidence", "layer"})
@@ -76,22 +78,22 @@ class Notation:
         raise BadInput(self._nearest(line))
 
     def print(self, event: Event) -> str | None:
-        """The line that reads back as this event; None where no verb tells it."""
+        """The line that tells this event; None where no verb does.
+
+        It reads back as the same event, but for where a card came from and what else it may be, where a verb
+        doesn't tell that.
+        """
         told = to_json(event)
         raw = {key: value for key, value in told.items() if key not in _RIDES and value is not None}
-        name = told["event"]
         if told.get("card", "") is None:
             raw["card"] = _UNREAD
-        for verb in self.verbs:
-            if verb.event != name:
-                continue
-            bound = _unified(verb.values, raw)
-            if bound is None:
-                continue
-            for form in verb.forms:
-                names = _PLACEHOLDER.findall(form)
-                if set(bound) == set(names):
-                    return self._written(form, bound)
+        bare = {key: value for key, value in raw.items() if key not in _DETAILS}
+        for values in (raw, bare):
+            for verb in self.verbs:
+                bound = _unified(verb.values, values) if verb.event == told["event"] else None
+                for form in verb.forms if bound is not None else ():
+                    if set(bound or ()) == set(_PLACEHOLDER.findall(form)):
+                        return self._written(form, bound or {})
         return None
 
     def complete(self, line: str) -> list[str]:

@@ -130,9 +130,10 @@ class Words:
         return self.fill(message, {"seat": pile.seat, "place": pile.place}, players)
 
     def sureness_of(self, ruling: Ruling) -> str:
-        """How sure a ruling is; of one too close to call, how likely the likeliest order was."""
+        """How sure a ruling is; of one too close to call, how likely the likeliest was."""
         if ruling.verdict == Verdict.TOO_CLOSE:
-            return self.say("sureness", "likeliest", percent=f"{(1 - ruling.probability) * 100:.1f}")
+            likeliest = dict(ruling.about).get("p_first") or dict(ruling.about).get("p_last")
+            return self.say("sureness", "likeliest", percent=f"{float(likeliest) * 100:.1f}") if likeliest else ""
         return "" if ruling.verdict == Verdict.ASK else self.sureness(ruling.probability)
 
     def sureness(self, probability: float) -> str:

@@ -14,17 +14,13 @@ HELP = "render a game played by bots, with its exact truth beside it"
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.add_argument("game", metavar="GAME", help="snap")
-    parser.add_argument(
-        "out", metavar="OUT.mp4", type=Path, help="the film; OUT.truth.jsonl and OUT.table.toml too"
-    )
+    parser.add_argument("out", metavar="OUT.mp4", type=Path, help="the film; OUT.truth.jsonl and OUT.table.toml too")
     parser.add_argument("--seed", type=int, default=1, help="what is played and how it looks (default 1)")
     parser.add_argument("--seconds", type=float, default=60.0, help="about how long (default 60)")
     parser.add_argument("--short", action="store_true", help="a short game: 16 cards of Snap")
     parser.add_argument("--fps", type=float, default=30.0, help="frames a second (default 30)")
     parser.add_argument("--size", default="1280x720", metavar="WxH", help="of the picture (default 1280x720)")
-    parser.add_argument(
-        "--condition", default="clean", metavar="C", help="clean, dim, glare, …; several with +"
-    )
+    parser.add_argument("--condition", default="clean", metavar="C", help="clean, dim, glare, …; several with +")
     parser.add_argument("--players", type=int, help="how many (default: the seed decides)")
     parser.add_argument("--silent", action="store_true", help="no sound track")
     parser.add_argument("--codec", default="h264", choices=("h264", "hevc", "mjpeg"), help="default h264")

@@ -1,0 +1,334 @@
+"""The dashboard's pages: what a browser is shown, and what a host may say."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import logging
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from flask import Flask, Response, abort, g, jsonify, make_response, redirect, render_template, request
+from werkzeug.exceptions import HTTPException
+from werkzeug.serving import BaseWSGIServer, make_server
+
+from referee.bad_input import BadInput
+from referee.events import Amend, Event, Insert, Redo, Undo
+from referee.game import NotInThisGame
+from referee.instant import Instant
+from referee.match import Judgement
+from referee.recording import dump, from_json
+from web.board import Shower, parse_accept_language
+from web.live import LiveMatch, Picture
+from web.words import best_language
+
+#: The longest thing a host sends is a sentence.
+_LARGEST_REQUEST = 65_536
+#: A comment line so often lets us notice that a viewer has gone.
+_HEARTBEAT_S = 15.0
+_LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """Who may come in: under which host names, and with which token as the host."""
+
+    token: str
+    port: int
+    names: tuple[str, ...] = _LOCAL_NAMES
+
+    @property
+    def cookie(self) -> str:
+        """Cookies are shared by all ports of a machine: each table has its own."""
+        return f"palmreader_host_{self.port}"
+
+    def lets(self, host: str) -> bool:
+        """Whether a request's Host names this table; a page that rebinds its own name to us does not."""
+        name, _, port = host.rpartition(":") if not host.endswith("]") else (host, "", "")
+        if not name:
+            name, port = host, ""
+        return name.lower() in self.names and port in ("", str(self.port))
+
+    def knows(self, token: str | None) -> bool:
+        """Whether that is the host's token."""
+        return token is not None and hmac.compare_digest(token.encode(), self.token.encode())
+
+
+def create_app(live: LiveMatch, picture: Picture, door: Door) -> Flask:
+    """The pages of one table."""
+    app = Flask("web", static_url_path="/static")
+    app.config["MAX_CONTENT_LENGTH"] = _LARGEST_REQUEST
+    shower = lru_cache(maxsize=8)(lambda language: Shower.of(live.chosen, language))
+
+    def showing() -> Shower:
+        wanted = parse_accept_language(request.headers.get("Accept-Language", ""))
+        return shower(best_language([request.args.get("lang", ""), *wanted]))
+
+    def hosting() -> bool:
+        return door.knows(request.cookies.get(door.cookie) or request.headers.get("X-Palmreader-Token"))
+
+    @app.before_request
+    def guard() -> Response | None:
+        if not door.lets(request.host):
+            abort(403, f"expected this table's own address, got {request.host[:80]}")
+        site = request.headers.get("Sec-Fetch-Site", "none")
+        navigating = request.method == "GET" and request.headers.get("Sec-Fetch-Mode") == "navigate"
+        if site not in ("same-origin", "none") and not (navigating and request.path == "/"):
+            abort(403, "expected a request from this table's own page")
+        if request.method == "POST":
+            if not hosting():
+                abort(403, "expected the host's token")
+            if not request.is_json:
+                abort(415, "expected JSON")
+        return None
+
+    @app.after_request
+    def harden(response: Response) -> Response:
+        response.headers.setdefault("Content-Security-Policy", _POLICY)
+        response.headers.setdefault("X-Content-Type-Options", "nosniff")
+        response.headers.setdefault("Referrer-Policy", "no-referrer")
+        response.headers.setdefault("Cross-Origin-Resource-Policy", "same-origin")
+        if not request.path.startswith("/static/"):
+            response.headers["Cache-Control"] = "no-store"
+        return response
+
+    @app.errorhandler(HTTPException)
+    def refused(error: HTTPException) -> tuple[Response, int]:
+        return jsonify(error=error.description), error.code or 500
+
+    @app.errorhandler(BadInput)
+    @app.errorhandler(NotInThisGame)
+    def bad(error: Exception) -> tuple[Response, int]:
+        return jsonify(error=str(error)), 400
+
+    @app.get("/")
+    def table() -> Any:
+        token = request.args.get("token")
+        if token is not None:
+            if not door.knows(token):
+                abort(403, "expected the host's token")
+            response = make_response(redirect("/"))
+            response.set_cookie(door.cookie, token, httponly=True, samesite="Strict", path="/")
+            return response
+        words = showing().words
+        return render_template(
+            "table.html",
+            words=words.common["page"],
+            language=words.language,
+            game=live.chosen.game.name.replace("-", " ").title(),
+            host=hosting(),
+            picture=bool(picture.newest) or not live.ended,
+        )
+
+    @app.get("/api/state")
+    def state() -> Response:
+        return jsonify(_state(live, showing()))
+
+    @app.get("/events")
+    def events() -> Response:
+        last = request.headers.get("Last-Event-ID") or request.args.get("since", "")
+        response = Response(_stream(live, showing(), last), mimetype="text/event-stream")
+        response.headers["X-Accel-Buffering"] = "no"
+        return response
+
+    @app.get("/picture.jpg")
+    def still() -> Response:
+        if not picture.newest:
+            abort(404, "no picture yet")
+        return Response(picture.newest, mimetype="image/jpeg")
+
+    @app.get("/picture.mjpg")
+    def film() -> Response:
+        parts = (
+            b"--picture\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n%b\r\n" % (len(jpeg), jpeg)
+            for jpeg in picture.pictures()
+        )
+        return Response(parts, mimetype="multipart/x-mixed-replace; boundary=picture")
+
+    @app.get("/log.jsonl")
+    def log() -> Response:
+        with live.looking() as match:
+            lines = [dump(live.chosen.header), *(dump(event) for event in match.log)]
+        return Response("\n".join(lines) + "\n", mimetype="application/jsonl")
+
+    _host_pages(app, live, showing)
+    return app
+
+
+def _host_pages(app: Flask, live: LiveMatch, showing: Callable[[], Shower]) -> None:
+    """What only the host may say; each is an event in the log."""
+
+    @app.post("/api/answer")
+    def answer() -> Response:
+        return _told(live.answer(_text("question"), _text("says")))
+
+    @app.post("/api/overrule")
+    def overrule() -> Response:
+        return _told(live.overrule(_number("ruling"), _text("says"), _text("reason")))
+
+    @app.post("/api/amend")
+    def amend() -> Response:
+        of = _number("of")
+        if "becomes" not in _body():
+            raise BadInput.of("becomes", "an event, a line as it is typed, or null", "none")
+        really = _event(_body()["becomes"], live, showing(), of)
+        return _told(live.say(Amend(at=Instant(0), of=of, becomes=really)))
+
+    @app.post("/api/insert")
+    def insert() -> Response:
+        after = _number("after")
+        happened = _event(_body().get("happened"), live, showing(), after)
+        if happened is None:
+            raise BadInput.of("happened", "an event, or a line as it is typed", "none")
+        return _told(live.say(Insert(at=Instant(0), after=after, happened=happened)))
+
+    @app.post("/api/undo")
+    def undo() -> Response:
+        return _told(live.say(Undo(at=Instant(0), of=_number("of"))))
+
+    @app.post("/api/redo")
+    def redo() -> Response:
+        return _told(live.say(Redo(at=Instant(0), of=_number("of"))))
+
+
+def _body() -> dict[str, Any]:
+    if "body" not in g:
+        body = request.get_json(silent=True)
+        if not isinstance(body, dict):
+            raise BadInput.of("request", "a JSON object", request.get_data(as_text=True)[:40] or "nothing")
+        g.body = body
+    return g.body  # type: ignore[no-any-return]  # flask.g holds anything
+
+
+def _text(name: str) -> str:
+    value = _body().get(name)
+    if not isinstance(value, str) or not 0 < len(value.strip()) <= 400:
+        raise BadInput.of(name, "a text of 1 to 400 letters", repr(value)[:60])
+    return value.strip()
+
+
+def _number(name: str) -> int:
+    value = _body().get(name)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise BadInput.of(name, "a whole number", repr(value)[:60])
+    return value
+
+
+def _event(said: object, live: LiveMatch, shower: Shower, near: int) -> Event | None:
+    """What a host says really happened: as typed, or as JSON; typed it has the time of the event near it."""
+    if said is None:
+        return None
+    if isinstance(said, str):
+        with live.looking() as match:
+            old = next((event for event in match.log if event.id == near), None)
+        at = old.at if old is not None else live.now
+        return shower.notation.parse(said, at_ns=at.at_ns, sd_ns=at.sd_ns)
+    line = from_json({"kind": "event", **said} if isinstance(said, dict) else said)
+    if line is None or not hasattr(line, "at"):
+        raise BadInput.of("event", "an event, or a line as it is typed", repr(said)[:60])
+    return line  # type: ignore[return-value]  # from_json gives an Event for this kind
+
+
+def _told(judgement: Judgement) -> Response:
+    return jsonify(
+        id=judgement.event.id,
+        given=[ruling.id for ruling in judgement.given],
+        withdrawn=[ruling.id for ruling in judgement.withdrawn],
+    )
+
+
+def _state(live: LiveMatch, shower: Shower) -> dict[str, Any]:
+    with live.looking() as match:
+        return {
+            "id": f"{live.run}-{live.number}",
+            "ended": live.ended,
+            "broken": live.broken,
+            **shower.state(match),
+        }
+
+
+def _stream(live: LiveMatch, shower: Shower, last: str) -> Iterator[str]:
+    """Server-sent events: everything at first, or what came since; then each update as it comes."""
+    run, _, number_text = last.partition("-")
+    number = int(number_text) if run == live.run and number_text.isdecimal() else -1
+    updates = live.since(number) if number >= 0 else None
+    yield "retry: 1000\n\n"
+    told: tuple[bool, str | None] = (False, None)
+    while True:
+        if updates is None:
+            state = _state(live, shower)
+            number = int(state["id"].rpartition("-")[2])
+            yield _message("state", state["id"], state)
+        for update in updates or ():
+            number = update.number
+            with live.looking() as match:
+                data = {
+                    "event": shower.event(update.judgement.event),
+                    "given": [shower.ruling(ruling, match) for ruling in update.judgement.given],
+                    "withdrawn": [ruling.id for ruling in update.judgement.withdrawn],
+                    "board": shower.board(update.board),
+                }
+            yield _message("update", f"{live.run}-{number}", data)
+        if live.status != told:
+            told = live.status
+            yield _message("status", None, {"ended": told[0], "broken": told[1]})
+        while not live.wait(number, told, _HEARTBEAT_S):
+            yield ": still here\n\n"
+        updates = live.since(number)
+
+
+def _message(kind: str, number: str | None, data: object) -> str:
+    told = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    return f"event: {kind}\n" + (f"id: {number}\n" if number else "") + f"data: {told}\n\n"
+
+
+# --- serving -------------------------------------------------------------------------------------------
+
+
+def listen(port: int, *, address: str = "127.0.0.1") -> socket.socket:
+    """A socket that listens; a port in use is refused in one line. Port 0: any that is free."""
+    if not 0 <= port <= 65535:
+        raise BadInput.of("port", "a number from 0 to 65535", port)
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((address, port))
+        listening.listen(128)
+    except OSError as error:
+        listening.close()
+        raise BadInput.of(
+            "port", f"one that is free, like --port {port + 1 if port < 65535 else 0}", f"{port}: {error.strerror}"
+        ) from error
+    return listening
+
+
+class Serving:
+    """A running server of the pages; leaving the context stops it."""
+
+    def __init__(self, app: Flask, listening: socket.socket) -> None:
+        """Serve on a socket that listens already."""
+        logging.getLogger("werkzeug").setLevel(logging.ERROR)
+        host, port = listening.getsockname()[:2]
+        self._server: BaseWSGIServer = make_server(host, port, app, threaded=True, fd=listening.fileno())
+        self._server.daemon_threads = True  # type: ignore[attr-defined]  # socketserver.ThreadingMixIn has it
+        self._listening = listening
+        self._thread = threading.Thread(target=self._server.serve_forever, name="pages", daemon=True)
+
+    def __enter__(self) -> Serving:
+        """Begin to serve."""
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Take no more requests."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._listening.close()
