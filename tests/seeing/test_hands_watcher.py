@@ -1,0 +1,120 @@
+"""A drawn arm comes over the edge, lands on the spot and leaves: the watcher tells it, with times."""
+
+import cv2
+import numpy as np
+import pytest
+
+from referee.cards import Pile
+from vision.frame import Frame
+from vision.hands.background import Background
+from vision.hands.news import Contact, Gone, Lift, Reached
+from vision.hands.watcher import HandWatcher
+from vision.table import PileSpot, SeatSpot, Table
+
+SIZE = (480, 360)
+PX_PER_MM = 0.8
+SPOT = Pile("spot")
+
+
+def _table() -> Table:
+    width, height = SIZE
+    size_mm = (width / PX_PER_MM, height / PX_PER_MM)
+    return Table(
+        ((0.0, 0.0), (width, 0.0), (width, height), (0.0, height)),
+        size_mm,
+        SIZE,
+        (SeatSpot(0, (size_mm[0] / 2, size_mm[1])), SeatSpot(1, (size_mm[0] / 2, 0.0))),
+        (PileSpot(SPOT, (size_mm[0] / 2, size_mm[1] / 2), 55.0),),
+    )
+
+
+def _top(rng: np.random.Generator) -> np.ndarray:
+    grain = cv2.GaussianBlur(rng.normal(0, 1, (SIZE[1], SIZE[0])).astype(np.float32), (0, 0), 9, sigmaY=1)
+    return np.clip(np.array([60, 95, 70]) * (1 + 0.1 * grain[..., None] / grain.std()), 0, 255).astype(np.float32)
+
+
+def _arm(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """A hand and forearm pointing up, fingertips at the top: BGR and coverage, at the picture's scale."""
+    cover = np.zeros((420, 120), np.uint8)
+    for x, top in ((38, 22), (52, 8), (66, 8), (80, 20)):
+        cv2.line(cover, (x, top), (x, 70), 255, 11)
+    cv2.ellipse(cover, (59, 92), (32, 38), 0, 0, 360, 255, -1)
+    cv2.fillConvexPoly(cover, np.array([(40, 115), (78, 115), (86, 420), (32, 420)]), 255)
+    skin = cv2.GaussianBlur(rng.normal(0, 1, cover.shape).astype(np.float32), (0, 0), 3)
+    skin = np.array([110, 140, 190]) * (1 + 0.07 * skin[..., None] / skin.std())
+    return skin.astype(np.float32), cv2.GaussianBlur(cover, (0, 0), 1).astype(np.float32) / 255
+
+
+def _picture(top: np.ndarray, arm: tuple[np.ndarray, np.ndarray], to_go_px: float, from_above: bool) -> np.ndarray:
+    """The arm with its fingertips ``to_go_px`` before the middle."""
+    y = SIZE[1] / 2 - 12 + to_go_px
+    warp = np.array([[1.0, 0.0, SIZE[0] / 2 - 59], [0.0, 1.0, y]])
+    shadow = cv2.warpAffine(arm[1], warp + np.array([[0, 0, 9], [0, 0, 4]]), SIZE)
+    cover = cv2.warpAffine(arm[1], warp, SIZE)[..., None]
+    colour = cv2.warpAffine(arm[0], warp, SIZE)
+    here = top[::-1] if from_above else top
+    out = here * (1 - 0.35 * cv2.GaussianBlur(shadow, (0, 0), 4)[..., None]) * (1 - cover) + colour * cover
+    return out[::-1] if from_above else out
+
+
+def _slap(fps: float, contact_s: float, seed: int, from_above: bool = False) -> list[Frame]:
+    """A hand that comes at 1.6 m/s, is stopped within milliseconds, stays and leaves."""
+    rng = np.random.default_rng(seed)
+    top, arm = _top(rng), _arm(rng)
+    speed = 1600 * PX_PER_MM
+    frames = []
+    for k in range(int(1.5 * fps)):
+        at_s = k / fps
+        before = contact_s - at_s
+        going = speed * (before + 0.004) if before > 0 else speed * 0.004 * np.exp(before / 0.004)
+        leaving = 900 * PX_PER_MM * max(0.0, at_s - contact_s - 0.4)
+        image = _picture(top, arm, min(going + leaving, 400.0), from_above)
+        image = np.clip(image + rng.normal(0, 1.5, image.shape), 0, 255).astype(np.uint8)
+        frames.append(Frame(round(at_s * 1e9), 0, image, k))
+    return frames
+
+
+@pytest.mark.parametrize(
+    ("fps", "contact_s", "from_above"),
+    [
+        pytest.param(60.0, 0.5034, False, id="sixty frames a second, from below"),
+        pytest.param(60.0, 0.5101, True, id="sixty frames a second, from above"),
+        pytest.param(30.0, 0.5170, False, id="thirty frames a second"),
+    ],
+)
+def test_a_slap_is_told_in_order_and_timed_between_frames(fps: float, contact_s: float, from_above: bool) -> None:
+    watcher = HandWatcher(_table())
+    told = [news for frame in _slap(fps, contact_s, 5, from_above) for news in watcher.watch(frame)]
+    assert [type(news) for news in told] == [Reached, Contact, Lift, Gone]
+    assert {news.seat for news in told} == {1 if from_above else 0}
+    contact = next(news for news in told if isinstance(news, Contact))
+    assert contact.pile == SPOT
+    assert contact.trusted, contact.reason
+    assert abs(contact.at.at_ns / 1e9 - contact_s) < 0.25 / fps
+    assert abs(contact.at.at_ns / 1e9 - contact_s) < 3 * contact.at.sd_ns / 1e9
+    assert 1.0 < contact.speed_mps < 2.4
+
+
+def test_an_arm_over_a_pile_hides_it() -> None:
+    watcher = HandWatcher(_table())
+    hidden = []
+    for frame in _slap(30.0, 0.5, 7):
+        watcher.watch(frame)
+        hidden.append(watcher.hides(SPOT))
+    assert not any(hidden[:10])
+    assert all(hidden[17:25])
+    assert not any(hidden[-5:])
+
+
+def test_a_shadow_is_no_arm_and_a_hand_in_it_is() -> None:
+    rng = np.random.default_rng(3)
+    top = _top(rng)
+    quiet = [np.clip(top + rng.normal(0, 1.5, top.shape), 0, 255).astype(np.uint8) for _ in range(7)]
+    table = Background.of(quiet)
+    ys, xs = np.mgrid[: SIZE[1], : SIZE[0]]
+    soft = np.exp(-((((xs - 240) / 90.0) ** 2 + ((ys - 180) / 70.0) ** 2) ** 2))
+    shaded = np.clip(top * (1 - 0.45 * soft[..., None]) + rng.normal(0, 1.5, top.shape), 0, 255).astype(np.uint8)
+    assert (table.difference(shaded) > 0).mean() < 0.01
+    hand = shaded.copy()
+    hand[150:210, 220:260] = np.clip(np.array([90, 110, 150]) + rng.normal(0, 4, (60, 40, 3)), 0, 255)
+    assert (table.difference(hand)[150:210, 220:260] > 0).mean() > 0.9

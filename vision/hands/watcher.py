@@ -1,0 +1,394 @@
+"""Watches every picture for arms over the table: whose they are, which pile they reach, when they touch it."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from referee.cards import Pile, Seat
+from referee.instant import Instant
+from vision.frame import Frame
+from vision.hands.arms import ArmFinder, ArmShape, nearest_seat
+from vision.hands.background import Background
+from vision.hands.news import Contact, Gone, HandNews, HandSeen, Lift, Reached
+from vision.hands.pixels import Array, Image, Mask
+from vision.hands.timing import Arm, Follower, Look, Shutter, Timed
+from vision.table import Table
+
+#: Pictures are watched at about this many pixels a mm (a fingertip is 4 px wide), and measured at up to so many.
+_WATCH_PX_PER_MM = 0.25
+_MEASURE_PX_PER_MM = 1.1
+_WATCH_WIDTH = (160, 320)
+_MEASURE_WIDTH = 960
+#: How long pictures are kept for measuring back: approach, contact, and the rest after it.
+_KEEP_NS = 700_000_000
+#: The empty table is learned from so many pictures at first.
+_LEARN_FROM = 7
+#: Things that come to lie are taken for table after so long; what hangs over the edge only after longer.
+_SETTLES_NS, _SETTLES_AT_EDGE_NS = 350_000_000, 6_000_000_000
+#: An arm is still when its pixels change less than this share of the change while it came (and than noise allows).
+_STILL_SHARE = 0.22
+_STILL_FOR_NS = 45_000_000
+#: A hand's tip counts as at a pile within its radius and this.
+_NEAR_MM = 25.0
+_HIDES_MM2 = 250.0
+#: A hand away for so long is gone.
+_GONE_NS = 120_000_000
+
+
+@dataclass(slots=True, eq=False)
+class _Track:
+    """One hand from coming over the edge to leaving."""
+
+    hand: int
+    seat: Seat | None
+    shape: ArmShape
+    seen_ns: int
+    since_ns: int
+    tip_mm: Array
+    speed_mps: float = 0.0
+    change: float = 0.0
+    peak_change: float = 0.0
+    still_since_ns: int | None = None
+    moved: bool = True
+    over: tuple[Pile, ...] = ()
+    at_pile: Pile | None = None
+    rests_at: Pile | None = None
+    reached: set[Pile] = field(default_factory=set)
+
+
+class HandWatcher:
+    """Takes frames in order of time and tells what hands do; the instants of contact come a little later.
+
+    ``hands`` is the latest picture's view; ``mask`` what is not table there, at ``watch_size``.
+    """
+
+    def __init__(self, table: Table, *, shutter: Shutter | None = None) -> None:
+        """Watch the given table; ``shutter`` tells of a rolling shutter whose times are known."""
+        self.table = table
+        self.hands: tuple[HandSeen, ...] = ()
+        self.mask: Mask | None = None
+        self.measured: dict[tuple[int, int], Timed] = {}
+        """By hand and time of rest: what the instants were measured from, for the evidence."""
+        self._shutter = shutter
+        self._looks: deque[Look] = deque()
+        self._tracks: list[_Track] = []
+        self._next = 0
+        self._learning: list[tuple[Image, Image]] = []
+        self._watched: Background | None = None
+        self._measured: Background | None = None
+        self._last: Image | None = None
+        self._still_ns: NDArray[np.float32] | None = None
+        self._last_ns = 0
+        self._count = 0
+        self._sizes: tuple[tuple[int, int], tuple[int, int]] | None = None
+        self._follower: tuple[int, Follower] | None = None
+
+    # --- what others ask ---------------------------------------------------------------------------
+
+    @property
+    def looks(self) -> Sequence[Look]:
+        """The pictures kept for measuring."""
+        return tuple(self._looks)
+
+    def hides(self, pile: Pile) -> bool:
+        """Whether an arm hides part of the pile in the latest picture."""
+        return any(pile in hand.over for hand in self.hands)
+
+    # --- the stream --------------------------------------------------------------------------------
+
+    def watch(self, frame: Frame) -> tuple[HandNews, ...]:
+        """Take the next picture; what became known with it."""
+        if self._sizes is None:
+            self._lay_out(frame.size_px)
+        assert self._sizes is not None
+        measure, watch = self._sizes
+        measured = _resized(frame.image, measure)
+        small = _resized(measured, watch)
+        self._looks.append(Look(frame.at_ns, frame.sd_ns, measured))
+        while self._looks[0].at_ns < frame.at_ns - _KEEP_NS:
+            self._looks.popleft()
+        if self._watched is None:
+            self._learn(measured, small)
+            self._last, self._last_ns = small, frame.at_ns
+            return ()
+        self._count += 1
+        assert self._last is not None
+        change = cv2.absdiff(small, self._last)
+        change = cv2.blur(cv2.max(cv2.max(change[..., 0], change[..., 1]), change[..., 2]), (3, 3))
+        mask = self._watched.difference(small)
+        shapes = self._finder.find(mask, [(track.shape.entry, track.shape.tip) for track in self._tracks])
+        self.mask = mask
+        news = self._follow(frame, shapes, change)
+        self._settle(small, measured, mask, change, frame.at_ns)
+        self._last, self._last_ns = small, frame.at_ns
+        self.hands = tuple(self._seen(track, frame) for track in self._tracks if track.seen_ns == frame.at_ns)
+        return tuple(news)
+
+    def _lay_out(self, size_px: tuple[int, int]) -> None:
+        table = self.table.scaled_to(size_px)
+        width_mm, height_mm = table.size_mm
+        scale = table.px_per_mm((width_mm / 2, height_mm / 2))
+        width, height = size_px
+        measure_width = min(width, _MEASURE_WIDTH, max(_WATCH_WIDTH[1], round(width * _MEASURE_PX_PER_MM / scale)))
+        if width / measure_width < 1.3:
+            measure_width = min(width, _MEASURE_WIDTH)
+        watch_width = int(np.clip(width * _WATCH_PX_PER_MM / scale, *_WATCH_WIDTH))
+        watch_width = min(watch_width, measure_width)
+        self._sizes = (
+            (measure_width, round(height * measure_width / width)),
+            (watch_width, round(height * watch_width / width)),
+        )
+        self._measure_table = table.scaled_to(self._sizes[0]) if _same_shape(size_px, self._sizes[0]) else table
+        self._watch_scale = watch_width / width
+        self._measure_scale = measure_width / width
+        self._picture_table = table
+        self._watch_px_per_mm = scale * self._watch_scale
+        corners = [(x * self._watch_scale, y * self._watch_scale) for x, y in table.corners_px]
+        self._finder = ArmFinder(self._sizes[1], corners, self._watch_px_per_mm)
+        self._piles: list[tuple[Pile, Array, float, Mask]] = []
+        for spot in table.piles:
+            centre = self._to_watch(np.array([spot.at_mm]))[0]
+            where = np.zeros(self._sizes[1][::-1], np.uint8)
+            radius = max(2, round(spot.radius_mm * self._watch_px_per_mm))
+            cv2.circle(where, (round(centre[0]), round(centre[1])), radius, 255, -1)
+            self._piles.append((spot.pile, np.array(spot.at_mm), spot.radius_mm, where))
+        self._seats = [(spot.seat, spot.at_mm) for spot in table.seats]
+        self._middle_mm = np.array([width_mm / 2, height_mm / 2])
+
+    def _to_watch(self, points_mm: Array) -> Array:
+        return np.asarray(self._picture_table.to_px(points_mm) * self._watch_scale)
+
+    def _to_mm(self, points_watch: Array) -> Array:
+        return self._picture_table.to_mm(np.atleast_2d(points_watch) / self._watch_scale)
+
+    # --- the empty table ---------------------------------------------------------------------------
+
+    def _learn(self, measured: Image, small: Image) -> None:
+        self._learning.append((measured, small))
+        if len(self._learning) < _LEARN_FROM:
+            return
+        self._measured = Background.of([picture for picture, _ in self._learning])
+        self._watched = Background.of([picture for _, picture in self._learning])
+        self._still_ns = np.zeros(small.shape[:2], np.float32)
+        self._learning.clear()
+
+    def _settle(self, small: Image, measured: Image, mask: Mask, change: Image, at_ns: int) -> None:
+        """Take for table what has come to lie; follow the light."""
+        assert self._still_ns is not None
+        assert self._watched is not None
+        assert self._measured is not None
+        quiet = change < 3 + 3 * self._watched.noise
+        self._still_ns += np.float32(at_ns - self._last_ns)
+        self._still_ns[~quiet] = 0
+        if self._count % 5:
+            return
+        arms = np.zeros_like(mask)
+        for track in self._tracks:
+            arms |= track.shape.mask
+        near_arms = cv2.dilate(arms, _WIDE)
+        settled = (mask > 0) & (near_arms == 0) & (self._still_ns > _SETTLES_NS)
+        settled |= (arms > 0) & (self._still_ns > _SETTLES_AT_EDGE_NS)
+        if settled.any():
+            where = cv2.dilate(settled.astype(np.uint8) * 255, _SMALL)
+            where[(near_arms > 0) & ~settled] = 0
+            self._watched.follow(small, where, 1.0)
+            self._measured.follow(measured, self._enlarged(where), 1.0)
+        if self._count % 30 == 0:
+            free = cv2.bitwise_not(cv2.dilate(mask, _WIDE))
+            self._watched.match_light(small, free)
+            self._measured.gain = self._watched.gain
+            if self._watched.gain is None:
+                self._watched.follow(small, free, 0.1)
+                self._measured.follow(measured, self._enlarged(free), 0.1)
+
+    def _enlarged(self, mask: Mask) -> Mask:
+        assert self._sizes is not None
+        return cv2.resize(mask, self._sizes[0], interpolation=cv2.INTER_NEAREST)
+
+    # --- hands -------------------------------------------------------------------------------------
+
+    def _follow(self, frame: Frame, shapes: list[ArmShape], change: Image) -> list[HandNews]:
+        news: list[HandNews] = []
+        free = list(self._tracks)
+        pairs = sorted(
+            ((self._apart(track, shape), i, track) for i, shape in enumerate(shapes) for track in free),
+            key=lambda pair: pair[0],
+        )
+        matched: dict[int, _Track] = {}
+        for apart, i, track in pairs:
+            if apart < 1.0 and i not in matched and track in free:
+                matched[i] = track
+                free.remove(track)
+        for i, shape in enumerate(shapes):
+            known = matched.get(i)
+            if known is not None and shape.shared:
+                shape = known.shape.reaching(shape, change, self._watch_px_per_mm)
+            tip_mm = self._to_mm(shape.tip)[0]
+            track = known or self._new(frame, shape, tip_mm)
+            self._update(track, frame, shape, tip_mm, change)
+            news += self._piles_of(track, frame)
+        news += self._contacts(frame)
+        for track in list(self._tracks):
+            if frame.at_ns - track.seen_ns > _GONE_NS:
+                self._tracks.remove(track)
+                at = Instant(track.seen_ns, frame.sd_ns + _GONE_NS // 4)
+                if track.rests_at is not None:
+                    news.append(Lift(hand=track.hand, seat=track.seat, pile=track.rests_at, at=at))
+                news.append(Gone(hand=track.hand, seat=track.seat, at=at))
+        return news
+
+    def _apart(self, track: _Track, shape: ArmShape) -> float:
+        """Below 1: may be the same hand."""
+        scale = self._watch_px_per_mm
+        entries = float(np.hypot(*(track.shape.entry - shape.entry))) / scale / 130
+        tips = float(np.hypot(*(track.shape.tip - shape.tip))) / scale / 330
+        both_joined = track.shape.joined and shape.joined
+        return entries + tips if both_joined else tips * 2
+
+    def _new(self, frame: Frame, shape: ArmShape, tip_mm: Array) -> _Track:
+        seat = nearest_seat(self._to_mm(shape.entry)[0], self._seats, self._middle_mm)
+        track = _Track(self._next, seat, shape, frame.at_ns, frame.at_ns, tip_mm)
+        self._next += 1
+        self._tracks.append(track)
+        return track
+
+    def _update(self, track: _Track, frame: Frame, shape: ArmShape, tip_mm: Array, change: Image) -> None:
+        step_s = max((frame.at_ns - track.seen_ns) / 1e9, 1e-4)
+        if track.seen_ns < frame.at_ns:
+            track.speed_mps = float(np.hypot(*(tip_mm - track.tip_mm))) / 1000 / step_s
+        both = cv2.bitwise_or(track.shape.mask, shape.mask)
+        total = cv2.countNonZero(both)
+        amount = float(cv2.mean(change, both)[0]) if total else 0.0
+        # Per second, so that it means the same at every rate; noise alone makes about one level of it.
+        assert self._watched is not None
+        track.change = max(amount - 1.2 * self._watched.noise, 0.0)
+        track.peak_change = max(track.peak_change * 0.5 ** (step_s / 0.12), track.change)
+        track.shape, track.tip_mm, track.seen_ns = shape, tip_mm, frame.at_ns
+        limit = max(_STILL_SHARE * track.peak_change, 0.6)
+        if track.change <= limit and track.speed_mps < 3.0:
+            if track.still_since_ns is None:
+                track.still_since_ns = frame.at_ns
+        else:
+            track.still_since_ns = None
+            if track.change > max(2.0, 0.5 * track.peak_change):
+                track.moved = True
+
+    def _piles_of(self, track: _Track, frame: Frame) -> list[HandNews]:
+        news: list[HandNews] = []
+        least = _HIDES_MM2 * self._watch_px_per_mm**2
+        track.over = tuple(
+            pile
+            for pile, _, _, where in self._piles
+            if cv2.countNonZero(cv2.bitwise_and(where, track.shape.mask)) >= least
+        )
+        near = [
+            (math.dist(tuple(at), tuple(track.tip_mm)) - radius, pile)
+            for pile, at, radius, _ in self._piles
+            if pile in track.over
+        ]
+        near = [pair for pair in near if pair[0] < _NEAR_MM or self._passes(track, pair[1])]
+        track.at_pile = min(near, key=lambda pair: pair[0])[1] if near else None
+        if track.rests_at is not None and track.at_pile != track.rests_at:
+            news.append(Lift(hand=track.hand, seat=track.seat, pile=track.rests_at, at=frame.at))
+            track.rests_at = None
+            track.moved = True
+        for pile in list(track.reached):
+            if pile not in track.over:
+                track.reached.discard(pile)
+        if track.at_pile is not None and track.at_pile not in track.reached:
+            track.reached.add(track.at_pile)
+            news.append(Reached(hand=track.hand, seat=track.seat, pile=track.at_pile, at=frame.at))
+        return news
+
+    def _passes(self, track: _Track, pile: Pile) -> bool:
+        """Whether the hand, not just the forearm, is on the pile: its middle is within a hand's length of the tip."""
+        at = next(at for each, at, _, _ in self._piles if each == pile)
+        return math.dist(tuple(at), tuple(track.tip_mm)) < _HAND_MM
+
+    def _contacts(self, frame: Frame) -> list[HandNews]:
+        news: list[HandNews] = []
+        for track in self._tracks:
+            if track.at_pile is None or not track.moved or track.still_since_ns is None:
+                continue
+            if track.seen_ns != frame.at_ns or frame.at_ns - track.still_since_ns < _STILL_FOR_NS:
+                continue
+            track.moved = False
+            track.rests_at = track.at_pile
+            timed = self._time(track, len(self._looks) - 1)
+            self.measured[track.hand, frame.at_ns] = timed
+            at = timed.at
+            if timed.kink is None or not timed.trusted:
+                rough = max(at.sd_ns, _ROUGH_NS)
+                at = Instant(at.at_ns if timed.kink is not None else track.still_since_ns, rough)
+            news.append(
+                Contact(
+                    hand=track.hand,
+                    seat=track.seat,
+                    pile=track.at_pile,
+                    at=Instant(at.at_ns, int(math.hypot(at.sd_ns, frame.sd_ns))),
+                    speed_mps=timed.speed_mmps / 1000,
+                    gentle=0.5 if timed.kink is None else timed.kink.gentle,
+                    trusted=timed.trusted,
+                    reason=timed.reason,
+                    rest_ns=frame.at_ns,
+                )
+            )
+        return news
+
+    def _time(self, track: _Track, rest: int) -> Timed:
+        assert self._sizes is not None
+        assert self._measured is not None
+        at_rest = self._looks[rest].at_ns
+        if self._follower is None or self._follower[0] != at_rest:
+            self._follower = (at_rest, Follower(tuple(self._looks), self._measured, self._shutter))
+        follower = self._follower[1]
+        ratio = self._measure_scale / self._watch_scale
+        region = cv2.dilate(track.shape.mask, _SMALL)
+        mask = cv2.bitwise_and(follower.mask(rest), self._enlarged(region))
+        others = tuple(
+            (other.shape.entry * ratio, other.shape.tip * ratio)
+            for other in self._tracks
+            if other is not track and at_rest - other.seen_ns < _GONE_NS
+        )
+        scale = self._watch_px_per_mm * ratio
+        return follower.time(Arm(mask, track.shape.inward, track.shape.tip * ratio, scale, others), rest)
+
+    def _seen(self, track: _Track, frame: Frame) -> HandSeen:
+        x, y, width, height = (round(v / self._watch_scale) for v in cv2.boundingRect(track.shape.mask))
+        entry = self._to_mm(track.shape.entry)[0]
+        return HandSeen(
+            hand=track.hand,
+            seat=track.seat,
+            at=frame.at,
+            tip_mm=(float(track.tip_mm[0]), float(track.tip_mm[1])),
+            entry_mm=(float(entry[0]), float(entry[1])),
+            speed_mps=track.speed_mps,
+            over=track.over,
+            at_pile=track.at_pile,
+            outline_px=(x, y, x + width, y + height),
+        )
+
+
+#: An instant that did not pass its check is this rough at least (facts: such tracks are 15 to 100 ms wrong).
+_ROUGH_NS = 40_000_000
+#: A hand from wrist to tip.
+_HAND_MM = 190.0
+_WIDE = np.ones((9, 9), np.uint8)
+_SMALL = np.ones((3, 3), np.uint8)
+
+
+def _resized(image: Image, size: tuple[int, int]) -> Image:
+    if (image.shape[1], image.shape[0]) == size:
+        return image
+    return np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), dtype=np.uint8)
+
+
+def _same_shape(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    return abs(one[0] / other[0] - one[1] / other[1]) <= 0.02 * one[0] / other[0]
