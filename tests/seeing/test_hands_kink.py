@@ -49,7 +49,7 @@ def test_a_patch_is_found_again_to_a_tenth_of_a_pixel() -> None:
     turn, size = 0.06, 1.03
     linear = size * np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]])
     middle = np.array([169.5, 129.5])
-    warp = np.column_stack([linear, middle + (7.3, -4.6) - linear @ middle])
+    warp = np.column_stack([linear, middle + np.array([7.3, -4.6]) - linear @ middle])
     moved = cv2.warpAffine(scene, warp, (320, 240), borderMode=cv2.BORDER_REFLECT)
     moved = (moved * 0.9 + 8 + rng.normal(0, 1.0, moved.shape)).astype(np.float32)
     patch = Patch(scene, weights)

@@ -83,19 +83,20 @@ class Background:
         light += 3
         ratio = cv2.divide(light, empty.light)
         # After the 3×3 mean the noise of a channel is a third; a share's noise goes with 1 / light.
-        floor = cv2.max(cv2.divide(_NOISE_UNITS * self.noise * 0.5, light), _LEAST_CHROMA)
+        floor = np.maximum(np.float32(_NOISE_UNITS * self.noise * 0.5) / light, np.float32(_LEAST_CHROMA))
         off_blue = cv2.absdiff(cv2.divide(blue, light), empty.share_blue)
         off_red = cv2.absdiff(cv2.divide(red, light), empty.share_red)
         thing = cv2.compare(cv2.max(off_blue, off_red), floor, cv2.CMP_GT)
-        off_light = cv2.subtract(ratio, 1.0)
-        thing |= cv2.compare(off_light, empty.bright_floor, cv2.CMP_GT)
-        thing |= cv2.compare(ratio, _DARKEST_SHADOW, cv2.CMP_LT) & empty.lit
-        changed = cv2.compare(cv2.absdiff(ratio, 1.0), empty.bright_floor, cv2.CMP_GT)
+        off_light = ratio - np.float32(1)
+        brighter = cv2.compare(off_light, empty.bright_floor, cv2.CMP_GT)
+        darker = (ratio < np.float32(_DARKEST_SHADOW)).view(np.uint8) * empty.lit * _ALL
+        thing = cv2.bitwise_or(thing, cv2.bitwise_or(brighter, darker))
+        changed = cv2.compare(np.abs(off_light), empty.bright_floor, cv2.CMP_GT)
         if cv2.countNonZero(changed):
             texture = _texture(light)
-            gone = cv2.absdiff(texture, cv2.multiply(empty.texture, cv2.min(ratio, 1.2)))
+            gone = cv2.absdiff(texture, empty.texture * np.minimum(ratio, np.float32(1.2)))
             limit = _LEAST_TEXTURE + _TEXTURE_NOISE * self.noise
-            thing |= cv2.compare(cv2.blur(gone, (5, 5)), limit, cv2.CMP_GT) & changed
+            thing = cv2.bitwise_or(thing, (cv2.blur(gone, (5, 5)) > np.float32(limit)).view(np.uint8) * changed)
         mask = cv2.morphologyEx(thing, cv2.MORPH_OPEN, _DISC3)
         return np.asarray(cv2.morphologyEx(mask, cv2.MORPH_CLOSE, _DISC3 if fine else _DISC5), dtype=np.uint8)
 
@@ -130,11 +131,12 @@ class Background:
                 share_red=cv2.divide(red, light),
                 texture=_texture(light),
                 bright_floor=np.maximum(_NOISE_UNITS * self.noise * 0.57 / light, _LEAST_BRIGHTER),
-                lit=cv2.compare(light, _TOO_DARK, cv2.CMP_GT),
+                lit=(light > np.float32(_TOO_DARK)).view(np.uint8),
             )
         return self._empty
 
 
+_ALL = np.uint8(255)
 _SUM = np.ones((1, 3), np.float32)
 _DISC3 = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (3, 3))
 _DISC5 = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (5, 5))
@@ -152,4 +154,4 @@ def _median(steps: NDArray[np.int16]) -> float:
 def _texture(light: Grey) -> Grey:
     """Strength of the finest texture, in grey levels of one channel."""
     edges = cv2.Laplacian(light, cv2.CV_32F, ksize=1, scale=1 / 3)
-    return np.asarray(cv2.absdiff(edges, 0.0))
+    return np.abs(edges)
