@@ -26,6 +26,18 @@ class Judgement:
     withdrawn: tuple[Ruling, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Begun(Generic[S]):
+    """Where a match is gone on from: the state after event ``newest``, when ``rulings`` had been given.
+
+    What came before can't be corrected from there: for that the whole log is told again.
+    """
+
+    state: S
+    newest: int
+    rulings: int
+
+
 class Match(Generic[S]):
     """Folds events into rulings; an earlier point amended is judged anew with everything after it.
 
@@ -33,16 +45,17 @@ class Match(Generic[S]):
     shown are always the fold of the course, never stored beside it.
     """
 
-    def __init__(self, game: Game[S], setup: Setup) -> None:
-        """Begin a match; ``setup`` comes from `referee.game.set_up`."""
+    def __init__(self, game: Game[S], setup: Setup, begun: Begun[S] | None = None) -> None:
+        """Begin a match, or go on with one; ``setup`` comes from `referee.game.set_up`."""
+        self._begun = begun if begun is not None else Begun(game.start(setup), 0, 0)
         self.game = game
         self.setup = setup
         self._log: list[Event] = []
         self._course: list[Event] = []
         self._rulings: list[tuple[Ruling, ...]] = []
         self._refused: dict[int, str] = {}
-        self._states: dict[int, S] = {0: game.start(setup)}
-        self._state: S = self._states[0]
+        self._states: dict[int, S] = {0: self._begun.state}
+        self._state: S = self._begun.state
         # Every ruling ever given with the event that it was made at; an id is never given to another one,
         # and a ruling that comes back after a correction of a correction gets its own id back.
         self._known: dict[int, tuple[int, Ruling]] = {}
@@ -64,6 +77,11 @@ class Match(Generic[S]):
     def rulings(self) -> tuple[Ruling, ...]:
         """The rulings that stand, in the order of what they rest on."""
         return tuple(ruling for made in self._rulings for ruling in made)
+
+    @property
+    def numbered(self) -> int:
+        """How many rulings have been given so far, withdrawn ones included."""
+        return self._begun.rulings + len(self._ids)
 
     @property
     def refused(self) -> dict[int, str]:
@@ -98,7 +116,7 @@ class Match(Generic[S]):
 
         Raises `NotInThisGame` for what can't happen in this game, `BadInput` for a correction of what isn't there.
         """
-        newest = self._log[-1].id if self._log else 0
+        newest = self._log[-1].id if self._log else self._begun.newest
         if event.id == 0:
             event = replace(event, id=newest + 1)
         elif event.id <= newest:
@@ -134,7 +152,7 @@ class Match(Generic[S]):
         numbered: list[Ruling] = []
         for ruling in rulings:
             twins = sum(replace(earlier, id=0) == ruling for earlier in numbered)
-            number = self._ids.setdefault((made_at, ruling, twins), len(self._ids) + 1)
+            number = self._ids.setdefault((made_at, ruling, twins), self.numbered + 1)
             if number not in self._known:
                 self._known[number] = (made_at, replace(ruling, id=number))
             numbered.append(self._known[number][1])
