@@ -246,11 +246,12 @@ class Snap:
             return state, ()  # The game is over: gathering the cards in is not play.
         if isinstance(event, Finish) and event.pile == SPOT and state.turn is not None:
             state = replace(state, turn=replace(state.turn, orders=event.orders))
+        owed = state
         if state.claims:
             state = _settle(state, event, rulings)
         match event:
             case Shown():
-                state = _card_turned(state, event, rulings)
+                state = _card_turned(_not_carried_out(state, owed, event, rulings), event, rulings)
             case Slap(pile=pile) if pile == SPOT and state.setup.options["snap_by"] == "hand":
                 state = _claimed(state, event, None, rulings)
             case Shout(phrase=phrase) if phrase in self.phrases and state.setup.options["snap_by"] == "voice":
@@ -326,7 +327,6 @@ def _deal(state: SnapState, event: Dealt) -> SnapState:
 def _card_turned(state: SnapState, event: Shown, rulings: Rulings) -> SnapState:
     seat = event.pile.seat or 0
     regular = state.next_holder(state.after)
-    state = _not_carried_out(state, event, rulings)
     if not state.held(seat):
         _fault(state, rulings, "S11", "no_cards", seat, event, effects=(TakeBack(seat, event.card),))
         return state
@@ -694,8 +694,9 @@ def _decide(
     elif said is None and any(c.provisional or c.confidence < threshold for c in _leaders(claims, turn, threshold)):
         return _ask_who(state, claims, clause, "who_first", event, rulings, key)
     else:
+        # Told as sure as can be that it can't be told: the ruling itself is certain.
         exact = said == "tie" or (len({claim.at for claim in claims}) == 1 and claims[0].at.sd_ns == 0)
-        return _tie(state, seats, piles, exact, 1 - p_first if said is None else 1.0, because, key, choices, rulings)
+        return _tie(state, seats, piles, exact, p_first, because, key, choices, rulings)
     assert winner is not None
     rulings.append(
         replace(
@@ -706,7 +707,7 @@ def _decide(
     )
     won = sum(len(_pile(state, pile)) for pile in piles)
     state = _emptied(state, piles)
-    awards = (*state.awards, *((pile, winner) for pile in piles))
+    awards = (*_other_awards(state, piles), *((pile, winner) for pile in piles))
     down = _put(state.down, winner, state.down[winner] + won)
     return replace(state, down=down, turn=replace(turn, closed=True), awards=awards)
 
@@ -716,7 +717,7 @@ def _tie(
     seats: tuple[Seat, ...],
     piles: tuple[Pile, ...],
     exact: bool,
-    probability: float,
+    p_first: float,
     because: tuple[int, ...],
     key: str,
     choices: tuple[str, ...],
@@ -728,11 +729,11 @@ def _tie(
     clause = "S14" if not exact else "S18" if state.pot and POT not in piles else "S7" if POT in piles else "S6"
     ruling = _decided(clause, Verdict.TIE if exact else Verdict.TOO_CLOSE, "tie", None, because, key, choices)
     together = tuple(pile for pile in piles if pile != POT)
-    about = (("players", ",".join(map(str, seats))),)
-    rulings.append(replace(ruling, effects=(PutTogether(together, POT),), probability=probability, about=about))
+    about = (("players", ",".join(map(str, seats))), ("p_first", f"{p_first:.3f}"))
+    rulings.append(replace(ruling, effects=(PutTogether(together, POT),), about=about))
     pot = (*state.pot, *(face for pile in together for face in _pile(state, pile)))
     state = _emptied(state, together)
-    awards = (*state.awards, *((pile, None) for pile in together))
+    awards = (*_other_awards(state, together), *((pile, None) for pile in together))
     return replace(state, pot=pot, turn=replace(turn, closed=True), awards=awards, tied=seats)
 
 
@@ -796,18 +797,24 @@ def _taken_back(state: SnapState, event: Moved, rulings: Rulings) -> SnapState:
     return replace(state, down=down, up=_put(state.up, seat, state.up[seat][:-1]), turn=turn, take_back=None)
 
 
-def _not_carried_out(state: SnapState, event: Shown, rulings: Rulings) -> SnapState:
-    """With ``moves = watched``: what was won is taken, what is owed is given, before the next card."""
-    if state.setup.options["moves"] == "watched":
-        for pile, seat in state.awards:
-            clause = "S7" if pile == POT else "S5" if seat is not None else "S6"
-            about = (("pile", str(pile)),)
-            _fault(state, rulings, clause, "not_taken", seat, event, about=about, key=f"fault:{event.id}:{pile}")
-        for giver, receiver in state.debts:
-            effects = (Give(giver, receiver),)
-            key = f"fault:{event.id}:not_given:{giver}"
-            _fault(state, rulings, "S9", "not_given", giver, event, effects=effects, key=key)
-    return replace(state, awards=(), debts=())
+def _not_carried_out(state: SnapState, owed: SnapState, event: Shown, rulings: Rulings) -> SnapState:
+    """With ``moves = watched``: what was won is taken, what is owed is given, before the next card.
+
+    ``owed`` is the state before this event: what this event itself brought to a ruling is not late yet.
+    """
+    if state.setup.options["moves"] != "watched":
+        return state
+    for pile, seat in owed.awards:
+        clause = "S7" if pile == POT else "S5" if seat is not None else "S6"
+        about = (("pile", str(pile)),)
+        _fault(state, rulings, clause, "not_taken", seat, event, about=about, key=f"fault:{event.id}:{pile}")
+    for giver, receiver in owed.debts:
+        effects = (Give(giver, receiver),)
+        key = f"fault:{event.id}:not_given:{giver}"
+        _fault(state, rulings, "S9", "not_given", giver, event, effects=effects, key=key)
+    awards = tuple(award for award in state.awards if award not in owed.awards)
+    debts = tuple(debt for debt in state.debts if debt not in owed.debts)
+    return replace(state, awards=awards, debts=debts)
 
 
 # --- S10, S20: the end ---------------------------------------------------------------------------------
@@ -892,6 +899,11 @@ def _decided(
 
 def _pile(state: SnapState, pile: Pile) -> tuple[Face, ...]:
     return state.pot if pile == POT else state.up[pile.seat or 0]
+
+
+def _other_awards(state: SnapState, piles: Iterable[Pile]) -> tuple[tuple[Pile, Seat | None], ...]:
+    """What is still to be taken besides these piles: a pile is taken once, by whoever won it last."""
+    return tuple(award for award in state.awards if award[0] not in piles)
 
 
 def _emptied(state: SnapState, piles: Iterable[Pile]) -> SnapState:

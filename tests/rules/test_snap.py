@@ -85,6 +85,8 @@ class Table:
                 return Turned(at=at, seat=seat, source=Pile.parse(words[1]), target=Pile.parse(words[2]))
             case "deal":
                 return Dealt(at=at, seat=seat)
+            case "tick":
+                return Tick(at=at)
             case "end":
                 return Ended(at=at)
             case _:
@@ -208,7 +210,7 @@ STORIES = [
     (
         "S9 a card owed and not given, where moves are watched",
         {"moves": "watched"},
-        "ben: 2h; slap ana 1500; cleo: 3h 4000",
+        "ben: 2h; slap ana 1500; tick 2500; cleo: 3h 4000",
         ["S9 wrong_snap ana", "S9 not_given ana"],
     ),
     (
