@@ -275,7 +275,7 @@ def projection_of(camera: LiftedPlanes) -> Matrix:
     return np.column_stack([ground[:, 0], ground[:, 1], (lifted[:, 2] - ground[:, 2]) / lift_mm, ground[:, 2]])
 
 
-def _hand_frames(look: ArmLook, places: ArmPlaces) -> Matrix:
+def hand_frames(look: ArmLook, places: ArmPlaces) -> Matrix:
     """(..., 4, 3): the hand's (u, v, 1) mm to (x, y, height, 1)."""
     length = look.length_mm
     rise = np.clip((places.tip_height_mm - places.wrist_height_mm) / length, -0.95, 0.95)
@@ -293,9 +293,9 @@ def _hand_frames(look: ArmLook, places: ArmPlaces) -> Matrix:
     return frame
 
 
-def _forearm_frames(look: ArmLook, places: ArmPlaces) -> Matrix:
+def forearm_frames(look: ArmLook, places: ArmPlaces) -> Matrix:
     """(..., 4, 3): the forearm's (u, v, 1) mm, u negative towards the elbow, to (x, y, height, 1)."""
-    frame = _hand_frames(look, places)
+    frame = hand_frames(look, places)
     rise = np.clip((places.wrist_height_mm - places.elbow_height_mm) / (FOREARM_MM * look.size), -0.95, 0.95)
     level = np.sqrt(1 - rise * rise)
     turn = places.heading_rad + places.bend_rad
@@ -417,8 +417,8 @@ def arm_layers(
     """What `paint_arm` lays on a canvas of `size_px`, lowest first."""
     grid = _as_grid(places)
     parts = [
-        (sprite.hand, _hand_frames(sprite.look, grid)),
-        (sprite.forearm, _forearm_frames(sprite.look, grid)),
+        (sprite.hand, hand_frames(sprite.look, grid)),
+        (sprite.forearm, forearm_frames(sprite.look, grid)),
     ]
     layers = []
     for part, frames in reversed(parts) if sprite.hand_over else parts:
@@ -464,8 +464,8 @@ def shadow_layers(
     grid = _as_grid(places)
     layers = []
     for part, frames, height in (
-        (sprite.hand, _hand_frames(sprite.look, grid), (grid.tip_height_mm + grid.wrist_height_mm) / 2),
-        (sprite.forearm, _forearm_frames(sprite.look, grid), (grid.wrist_height_mm + grid.elbow_height_mm) / 2),
+        (sprite.hand, hand_frames(sprite.look, grid), (grid.tip_height_mm + grid.wrist_height_mm) / 2),
+        (sprite.forearm, forearm_frames(sprite.look, grid), (grid.wrist_height_mm + grid.elbow_height_mm) / 2),
     ):
         over = max(0.0, float(height.mean()) + 6.0 - surface_mm)
         direct = (light.strength * (1 - light.ambient), over * light.breadth, light.shift_per_mm)
