@@ -13,6 +13,8 @@ from referee.bad_input import BadInput
 from vision.cards.photo import open_photo
 from vision.cards.read import CardReader
 from vision.cards.reader import rectified
+from vision.cards.seen import SeenCard
+from vision.cards.settle import settled
 from vision.detections import CARD_BACK, CARD_FACE, Detections
 from vision.detectors.recorded import RecordedDetector
 from web.cli import main
@@ -62,11 +64,34 @@ def test_a_clear_card_is_named_and_a_doubtful_one_says_what_it_is_unsure_between
     assert in_words([first, doubtful, last]) == "7c, 7s, unsure: 7c or 7s"
 
 
-def test_a_back_is_face_down_and_has_no_name() -> None:
-    picture, found = picture_with_cards(0, 0)
-    found = Detections(found.quads, np.array([CARD_FACE, CARD_BACK]), found.scores)
+def test_a_back_is_face_down_and_has_no_name_unless_it_can_be_read() -> None:
+    """A face under glare is often found as a back; what reads clearly is a face."""
+    picture, found = picture_with_cards(0, 127, 255)
+    found = Detections(found.quads, np.array([CARD_FACE, CARD_BACK, CARD_BACK]), found.scores)
     seen = CardReader(Finder(found), Namer()).read(picture)
-    assert [(one.card, one.face) for one in seen] == [("7c", "up"), (None, "down")]
+    assert [(one.card, one.face) for one in seen] == [("7c", "up"), (None, "down"), ("7s", "up")]
+
+
+def at(x: float, card: str | None, confidence: float, face: str = "up") -> SeenCard:
+    quad = np.array([[x, 0], [x + 60, 0], [x + 60, 90], [x, 90]], np.float32)
+    return SeenCard(card, face, confidence, quad, ((card or "Qc", confidence),), 0.9)
+
+
+@pytest.mark.parametrize(
+    ("seen", "kept"),
+    [
+        pytest.param(
+            [at(0, "4c", 0.99), at(62, "Ac", 0.98), at(30, None, 0.6)], [0, 1], id="between two cards is none"
+        ),
+        pytest.param([at(0, "4c", 0.99), at(20, "5c", 0.9)], [0, 1], id="both cards of a fan stand"),
+        pytest.param([at(0, "4c", 0.9), at(20, "4c", 0.99)], [1], id="one card named twice is one"),
+        pytest.param([at(0, "4c", 0.9), at(55, "4c", 0.99)], [0, 1], id="two like cards side by side are two"),
+        pytest.param([at(0, "4c", 0.9), at(10, None, 0.7, "down")], [0], id="a back over a face that reads is none"),
+        pytest.param([at(0, None, 0.3)], [0], id="a doubtful card by itself stays"),
+    ],
+)
+def test_quads_that_claim_one_place(seen: list[SeenCard], kept: list[int]) -> None:
+    assert settled(seen) == tuple(seen[i] for i in kept)
 
 
 def test_a_find_that_neither_detector_nor_reader_believe_in_is_no_card() -> None:

@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from vision.cards.find import CardFinder
 from vision.cards.reader import BACK, NOTHING, FaceReader, Namer, rectified
+from vision.cards.refine import refined
 from vision.cards.seen import SeenCard, likeliest
+from vision.cards.settle import settled
 from vision.detections import CARD_BACK, CARD_FACE, Detections
 from vision.detectors.onnx import OnnxDetector
 
@@ -46,6 +48,10 @@ class CardReader:
         """
         return self.read_found(image, self._finder.detect(image, card_side_px))
 
+    def find(self, image: NDArray[np.uint8], card_side_px: float | None = None) -> Detections:
+        """What the finder finds in ``image``, before anything is named."""
+        return self._finder.detect(image, card_side_px)
+
     def read_quads(self, image: NDArray[np.uint8], quads: NDArray[np.float32]) -> tuple[SeenCard, ...]:
         """Name the cards in known quads, (n, 4, 2) pixels, in their order; far faster than finding them too."""
         n = len(quads)
@@ -54,25 +60,47 @@ class CardReader:
     def read_found(self, image: NDArray[np.uint8], found: Detections) -> tuple[SeenCard, ...]:
         """Name the cards among what a detector found, leaving out what can't be one."""
         cards = found.labelled(CARD_FACE, CARD_BACK)
-        return tuple(seen for seen in self._named(image, cards) if not _is_nothing(seen))
+        return settled([seen for seen in self._named(image, cards) if not _is_nothing(seen)])
 
     def _named(self, image: NDArray[np.uint8], cards: Detections) -> tuple[SeenCard, ...]:
-        faces = np.flatnonzero(cards.labels == CARD_FACE)
-        crops = np.zeros((len(faces), *self._namer.crop_size_px[::-1], 3), np.uint8)
-        for k, i in enumerate(faces):
-            crops[k] = rectified(image, cards.quads[i], self._namer.crop_size_px)
-        probabilities = self._namer.probabilities(crops)
-        named = dict(zip(faces.tolist(), probabilities, strict=True))
-        return tuple(self._seen(cards.quads[i], float(cards.scores[i]), named.get(i)) for i in range(len(cards)))
+        quads = cards.quads.copy()
+        probabilities = self._probabilities(image, quads)
+        doubtful = np.flatnonzero(self._belief(probabilities) < self._namer.min_confidence)
+        if len(doubtful):
+            # A loose quad may be why: fitted to the card's edges it is read again, and the clearer reading counts.
+            tight = np.stack([refined(image, quads[k])[0] for k in doubtful])
+            again = self._probabilities(image, tight)
+            better = self._belief(again) > self._belief(probabilities[doubtful])
+            probabilities[doubtful[better]] = again[better]
+            quads[doubtful[better]] = tight[better]
+        labels, scores = cards.labels, cards.scores
+        return tuple(
+            self._seen(quads[i], str(labels[i]), float(scores[i]), probabilities[i]) for i in range(len(cards))
+        )
 
-    def _seen(self, quad: NDArray[np.float32], score: float, named: NDArray[np.float32] | None) -> SeenCard:
-        if named is None:
-            return SeenCard(None, "down", score, quad, (), score)
-        alternatives = likeliest(self._namer.classes, named)
+    def _probabilities(self, image: NDArray[np.uint8], quads: NDArray[np.float32]) -> NDArray[np.float32]:
+        """For (n, 4, 2) quads, (n, classes): what the namer says of each."""
+        crops = np.zeros((len(quads), *self._namer.crop_size_px[::-1], 3), np.uint8)
+        for k, quad in enumerate(quads):
+            crops[k] = rectified(image, quad, self._namer.crop_size_px)
+        return self._namer.probabilities(crops)
+
+    def _belief(self, probabilities: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Of each row, how much the likeliest card has; that it is no card doesn't count."""
+        cards = np.array([name != NOTHING for name in self._namer.classes])
+        return np.asarray((probabilities * cards).max(axis=1, initial=0.0), np.float32)
+
+    def _seen(
+        self, quad: NDArray[np.float32], label: str, score: float, probabilities: NDArray[np.float32]
+    ) -> SeenCard:
+        alternatives = likeliest(self._namer.classes, probabilities)
         best, confidence = alternatives[0]
         if best == BACK:
             return SeenCard(None, "down", confidence, quad, (), score)
         sure = confidence >= self._namer.min_confidence and best != NOTHING
+        if label == CARD_BACK and not sure:
+            # A face that glares may be taken for a back; what can be read is a face.
+            return SeenCard(None, "down", score, quad, (), score)
         return SeenCard(best if sure else None, "up", confidence, quad, alternatives, score)
 
 

@@ -76,7 +76,7 @@ class FaceReader:
         if weights.kind != "reader" or weights.layout != "logits":
             raise BadInput.of(weights.name, "a reader that gives logits", f"{weights.kind}, {weights.layout}")
         self.weights = weights
-        self._network = network
+        self.network = network
 
     @classmethod
     def shipped(cls, name: str = "card-reader", backend: str | None = None) -> FaceReader:
@@ -110,7 +110,7 @@ class FaceReader:
         rgb = crops[..., ::-1].transpose(0, 3, 1, 2).astype(np.float32) / np.float32(255)
         upright = (rgb - np.float32(self.weights.mean)) / np.float32(self.weights.std)
         both = np.concatenate([upright, upright[:, :, ::-1, ::-1]])
-        logits = self._network(np.ascontiguousarray(both))
+        logits = self.network(np.ascontiguousarray(both))
         if logits.shape != (len(both), len(self.classes)):
             raise BadInput.of(self.weights.name, f"{len(self.classes)} numbers a crop", logits.shape)
         each_way = softmax(logits, self.weights.temperature).reshape(2, len(crops), -1)
