@@ -21,6 +21,7 @@ import av
 import av.error
 import numpy as np
 from av.stream import Disposition
+from av.video.reformatter import VideoReformatter
 from numpy.typing import NDArray
 
 from vision.sources.stamps import to_ns
@@ -164,6 +165,7 @@ class _Writer:
     ) -> None:
         self._request, self._slots, self._out = request, slots, out
         self._video, self._audio = video, audio
+        self._reformatter = VideoReformatter()
         self._next_slot = 0
         self._size: tuple[int, int] | None = None
         self._memory: mmap.mmap | None = None
@@ -198,7 +200,9 @@ class _Writer:
         _say(self._out, END, json.dumps({"pictures": self._pictures, "broken": self._broken}).encode())
 
     def _picture(self, frame: Any) -> None:
-        image = upright(frame.to_ndarray(format="bgr24"), _display_matrix(frame))
+        # One reformatter and one thread: by default every picture starts threads of its own.
+        plain = self._reformatter.reformat(frame, format="bgr24", threads=1)
+        image = upright(plain.to_ndarray(), _display_matrix(frame))
         height, width = image.shape[:2]
         if self._size is None:
             self._begin(width, height)
