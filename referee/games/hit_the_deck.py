@@ -1158,6 +1158,9 @@ def _settle(state: HitTheDeckState, race: Race, event: Event, rulings: Rulings) 
     choices = (*map(str, race.racers), "both", "none")
     if not missing:
         return _last_of_all(state, race, landed, choices, event, rulings)
+    coming = event.seat if isinstance(event, Slap) else None
+    if missing == [coming]:
+        return state  # It comes just now.
     sure = _never_first(state, race, landed, missing, now)
     if len(missing) == 1 and (sure >= state.house.confidence or race.closed):
         lasts = _said_last(said, tuple(missing), race)
@@ -1165,7 +1168,8 @@ def _settle(state: HitTheDeckState, race: Race, event: Event, rulings: Rulings) 
         return _decided(state, race, lasts, "H15", event, rulings)
     first = _first_landing(race)
     ended = first is not None and first.shifted(state.house.slap_window_ns).before(now) >= state.house.confidence
-    if len(missing) < 2 or not (ended or race.closed):
+    answered = isinstance(event, Answer) and event.question == _last_key(race)
+    if not answered and (len(missing) < 2 or not (ended or race.closed)):
         return state
     if said is not None:
         lasts = _said_last(said, tuple(missing), race)
