@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -30,18 +30,34 @@ class Update:
 
 
 class Log(Protocol):
-    """Where events are kept; what `append` has returned from is never lost."""
+    """Where a match's events are kept; what `append` has returned from is never lost."""
 
-    def append(self, event: Event) -> None:
-        """Keep one event, in the order told."""
+    def append(self, event: Event, match: Match[Any]) -> None:
+        """Keep one event that the match has just taken."""
+        ...
+
+    def reaches(self, event: Event) -> bool:
+        """Whether the match at hand reaches back to what the event is about."""
+        ...
+
+    def open(self, about: Event | None = None) -> Match[Any]:
+        """The match as the log tells it, reaching back to what that event is about."""
         ...
 
 
 class Unkept:
     """A log that keeps nothing: for a match that nobody wants again."""
 
-    def append(self, event: Event) -> None:
+    def append(self, event: Event, match: Match[Any]) -> None:
         """Do nothing."""
+
+    def reaches(self, event: Event) -> bool:
+        """Always: the match at hand is all there is."""
+        return True
+
+    def open(self, about: Event | None = None) -> Match[Any]:
+        """There is no other than the match at hand."""
+        raise LookupError("expected a log that is kept, got one that isn't")
 
 
 class LiveMatch:
@@ -58,6 +74,7 @@ class LiveMatch:
         self._number = 0
         self._changed = threading.Condition(threading.RLock())
         self._broken: str | None = None
+        self._unkept: Judgement | None = None
         self._ended = False
 
     # --- telling --------------------------------------------------------------------------------------
@@ -65,21 +82,28 @@ class LiveMatch:
     def tell(self, event: Event) -> Judgement:
         """Judge an event and keep it; when this returns it is in the log for good."""
         with self._changed:
-            if self._broken is not None:
-                raise BadInput(self._broken)
+            if self._unkept is not None:
+                self._keep(self._unkept)
+            if not self._log.reaches(event):
+                self._match = self._log.open(event)
             judgement = self._match.tell(event)
-            try:
-                self._log.append(judgement.event)
-            except OSError as error:
-                # The match in memory is one event ahead of what is kept: nothing more is taken, so that what
-                # people were told and what is kept stay the same.
-                self._broken = str(error)
-                self._changed.notify_all()
-                raise BadInput(self._broken) from error
-            self._number += 1
-            self._updates.append(Update(self._number, judgement, self._match.board))
-            self._changed.notify_all()
+            self._keep(judgement)
             return judgement
+
+    def _keep(self, judgement: Judgement) -> None:
+        try:
+            self._log.append(judgement.event, self._match)
+        except OSError as error:
+            # The match in memory is one event ahead of what is kept, and of what people were told: it is kept
+            # before anything else is taken.
+            self._unkept = judgement
+            self._broken = str(error)
+            self._changed.notify_all()
+            raise BadInput(self._broken) from error
+        self._unkept = self._broken = None
+        self._number += 1
+        self._updates.append(Update(self._number, judgement, self._match.board))
+        self._changed.notify_all()
 
     def say(self, event: Event) -> Judgement:
         """Tell what a person says now: it takes the time of the newest event."""
@@ -127,7 +151,7 @@ class LiveMatch:
 
     def looking(self) -> _Looking:
         """Hold the match still while it is looked at."""
-        return _Looking(self._changed, self._match, self)
+        return _Looking(self._changed, lambda: self._match)
 
     @property
     def number(self) -> int:
@@ -158,12 +182,11 @@ class _Looking:
     """A context in which nobody tells the match anything."""
 
     lock: threading.Condition
-    match: Match[Any]
-    live: LiveMatch
+    match: Callable[[], Match[Any]]
 
     def __enter__(self) -> Match[Any]:
         self.lock.acquire()
-        return self.match
+        return self.match()
 
     def __exit__(self, *_: object) -> None:
         self.lock.release()
