@@ -150,8 +150,11 @@ def skeleton(look: ArmLook, pose: Pose) -> tuple[tuple[Digit, ...], tuple[Bone, 
     ]
     palm.append(Bone((10.0, 13.0 * wide, 7.0), (70.0, 30.0 * wide, 8.0), 15.0 * wide, 12.0))  # heel of the hand
     palm.append(Bone((22.0, -18.0 * wide, 7.0), (66.0, -29.0 * wide, 6.0), 13.0 * wide, 9.0))  # ball of the thumb
-    palm.append(Bone((-80.0, -12.5 * wide, 9.0), (8.0, -12.5 * wide, 9.0), 16.5 * wide, 16.5 * wide))
-    palm.append(Bone((-80.0, 12.5 * wide, 9.0), (8.0, 12.5 * wide, 9.0), 16.5 * wide, 16.5 * wide))
+    # The stub that the forearm grows over: a glove's cuff is as wide as the wrist, skin tapers out of sight.
+    rear, thin = (-80.0, 16.5) if look.glove else (-30.0, 9.0)
+    for side in (-12.5, 12.5):
+        inner = side if look.glove else 0.5 * side
+        palm.append(Bone((rear, inner * wide, 9.0), (8.0, side * wide, 9.0), thin * wide, 16.5 * wide))
     return tuple(digits), tuple(palm)
 
 

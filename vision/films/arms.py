@@ -215,10 +215,12 @@ def draw_arm(
 
 def light_arm(look: ArmLook, hand: Relief, forearm: Relief, light: Light, heading_rad: float) -> ArmSprite:
     """Let light fall on two reliefs, however they were made."""
-    return ArmSprite(look, _lit(hand, light, heading_rad), _lit(forearm, light, heading_rad))
+    return ArmSprite(
+        look, _lit(hand, light, heading_rad, goes_on=False), _lit(forearm, light, heading_rad, goes_on=True)
+    )
 
 
-def _lit(relief: Relief, light: Light, heading_rad: float) -> Part:
+def _lit(relief: Relief, light: Light, heading_rad: float, *, goes_on: bool) -> Part:
     """Shade one relief: lamp, sky, dimming where parts lie close, gloss."""
     scale = relief.px_per_mm
     height = relief.height * scale
@@ -254,7 +256,9 @@ def _lit(relief: Relief, light: Light, heading_rad: float) -> Part:
     small = cv2.resize(relief.alpha, None, fx=coarse, fy=coarse, interpolation=cv2.INTER_AREA)
     pad = math.ceil(2.2 * SHADOW_BLURS_MM[-1] * scale * coarse)
     padded = cv2.copyMakeBorder(small, pad, pad, 0, pad, cv2.BORDER_CONSTANT, value=0.0)
-    padded = cv2.copyMakeBorder(padded, 0, 0, pad, 0, cv2.BORDER_REPLICATE)
+    # A forearm goes on beyond its sprite; a hand's stub does not.
+    beyond = cv2.BORDER_REPLICATE if goes_on else cv2.BORDER_CONSTANT
+    padded = cv2.copyMakeBorder(padded, 0, 0, pad, 0, beyond, value=0.0)
     shadows = tuple(
         cv2.GaussianBlur(padded, (0, 0), max(0.6, blur * scale * coarse)).astype(np.float32) for blur in SHADOW_BLURS_MM
     )
