@@ -25,7 +25,7 @@ def clauses_in(text: str, letter: str) -> set[str]:
 
 
 def rulebook(game: str) -> str:
-    return (RULES / game.replace("_", "-") + ".md").read_text(encoding="utf-8")
+    return RULES.joinpath(game.replace("_", "-") + ".md").read_text(encoding="utf-8")
 
 
 @needs_rules
