@@ -16,6 +16,8 @@ _CELLS_A_SD = 4
 _REACH_SD = 5
 #: Orders less likely than this are dropped: far below any decision threshold.
 _NEGLIGIBLE = 1e-7
+#: Where all pairs together are this sure, the pairs' doubts add up: what they share is the square of it.
+_FAR_APART = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,14 @@ def _extreme_probabilities(instants: Mapping[Who, Instant], *, last: bool) -> di
         (one, at), (other, later) = instants.items()
         p = at.before(later)
         return {one: 1 - p if last else p, other: p if last else 1 - p}
+    foremost = (max if last else min)(instants, key=lambda who: instants[who].at_ns)
+    ahead = {
+        who: instants[foremost].before(at) if last else at.before(instants[foremost])
+        for who, at in instants.items()
+        if who != foremost
+    }
+    if sum(ahead.values()) < _FAR_APART:
+        return {who: ahead.get(who, 1 - sum(ahead.values())) for who in instants}
     edges = _edges(instants)
     if len(instants) == 1 or len(edges) < 2:
         return dict.fromkeys(instants, 1 / len(instants))
