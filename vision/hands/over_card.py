@@ -45,7 +45,7 @@ class HandOverCard:
     beside: float
 
 
-def hand_over_card(image: Image, quad_px: GreyLike | None) -> HandOverCard:
+def hand_over_card(image: Image, quad_px: ArrayLike | None) -> HandOverCard:
     """Look for a hand over or beside the card.
 
     image: (h, w, 3) uint8 BGR. quad_px: (4, 2) the card's corners in pixels, None where no card was found:

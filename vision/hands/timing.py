@@ -75,10 +75,10 @@ class Timed:
 
 @dataclass(frozen=True, slots=True)
 class Shutter:
-    """How the camera exposes: ``readout_s`` from the first row to the last, its doubt, and the row axis.
+    """How the camera reads its picture: ``readout_s`` from the first line to the last, and the doubt of it.
 
-    ``axis``: (dx, dy) unit vector of the direction in which rows are read in the upright picture;
-    PTS is the time of the middle of the exposure of the first row read.
+    ``axis``: (dx, dy), the direction in which lines follow each other in the upright picture: (0, 1) from the
+    top, (-1, 0) from the right (the phone was turned). A frame's time is that of the middle line.
     """
 
     readout_s: float = 0.0
@@ -90,12 +90,9 @@ class Shutter:
         return self.readout_s * self.share(at_px, size_px)
 
     def share(self, at_px: Array, size_px: tuple[int, int]) -> Array:
-        """(…,) 0 for the first row read to 1 for the last."""
-        x, y = at_px[..., 0] / size_px[0], at_px[..., 1] / size_px[1]
-        dx, dy = self.axis
-        along = x * dx + y * dy
-        low = min(dx, 0.0) + min(dy, 0.0)
-        return np.asarray(np.clip(along - low, 0.0, 1.0))
+        """(…,) -0.5 for the first line read to 0.5 for the last."""
+        x, y = at_px[..., 0] / size_px[0] - 0.5, at_px[..., 1] / size_px[1] - 0.5
+        return np.asarray(np.clip(x * self.axis[0] + y * self.axis[1], -0.5, 0.5))
 
 
 class Follower:
