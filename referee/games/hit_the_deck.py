@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar
 
@@ -210,7 +211,6 @@ class HitTheDeckState:
     hands_known: bool = True
     answers: Mapping[str, str] = field(default_factory=dict)
     questions: tuple[Question, ...] = ()
-    asked_slaps: tuple[Slap, ...] = ()
     waiting: tuple[Event, ...] = ()
     winners: tuple[Seat, ...] = ()
 
@@ -371,7 +371,7 @@ class HitTheDeck:
         _must_fit(state, event)
         rulings: Rulings = []
         if isinstance(event, Answer):
-            state = _answered(state, event, rulings)
+            state = replace(state, answers={**state.answers, event.question: event.says})
         elif isinstance(event, Adjusted):
             if event.seat is not None:
                 score = state.scores[event.seat] + event.points
@@ -515,41 +515,6 @@ def _happens(state: HitTheDeckState, event: Event, rulings: Rulings) -> HitTheDe
     return state
 
 
-def _answered(state: HitTheDeckState, event: Answer, rulings: Rulings) -> HitTheDeckState:
-    """A person answers: what was asked is decided, what waited for it is judged."""
-    key, says = event.question, event.says
-    asked = next((question for question in state.questions if question.key == key), None)
-    if asked is not None and says not in asked.choices and (asked.choices or _card(says) not in state.house.faces):
-        expected = " or ".join(asked.choices) or f"a card of the {state.house.deck.name}"
-        raise NotInThisGame(f"hit-the-deck: expected {expected}, got {says[:60]!r}")
-    questions = tuple(question for question in state.questions if question.key != key)
-    state = replace(state, answers={**state.answers, key: says}, questions=questions)
-    if asked is None:
-        return state
-    for race in state.races:
-        if key in (_last_key(race), _call_key(race)):
-            return _settle(state, race, event, rulings)
-    for slap in state.asked_slaps:
-        if key in (_fault_key(slap, "false_slap"), f"seat:{slap.id}"):
-            left = tuple(other for other in state.asked_slaps if other is not slap)
-            return _false_slap(replace(state, asked_slaps=left), slap, rulings)
-    held = state.waiting
-    state = replace(state, waiting=())
-    return _resume(state, held, rulings)
-
-
-def _resume(state: HitTheDeckState, held: tuple[Event, ...], rulings: Rulings) -> HitTheDeckState:
-    for event in held:
-        if state.waiting:
-            state = replace(state, waiting=(*state.waiting, event))
-            continue
-        try:
-            state = _happens(state, event, rulings)
-        except NotInThisGame:
-            continue  # Refused too late to say so: it could not have happened, as things are now known.
-    return state
-
-
 def _never_answered(state: HitTheDeckState, rulings: Rulings) -> HitTheDeckState:
     """The hand is over and nobody has answered: what was held back is judged as far as it can be, without guesses."""
     while state.waiting:
@@ -561,7 +526,12 @@ def _never_answered(state: HitTheDeckState, rulings: Rulings) -> HitTheDeckState
         if question.key.startswith("seat:"):  # Whose it was stays unknown, and so do the hands.
             held = held[1:]
             state = replace(state, hands_known=False)
-        state = _resume(state, held, rulings)
+        for at, event in enumerate(held):
+            if state.waiting:
+                state = replace(state, waiting=(*state.waiting, *held[at:]))
+                break
+            with suppress(NotInThisGame):  # As things are now it could not have happened: too late to say so.
+                state = _happens(state, event, rulings)
     return state
 
 
@@ -1127,8 +1097,7 @@ def _close_races(state: HitTheDeckState, event: Shown, rulings: Rulings) -> HitT
 
 def _settle(state: HitTheDeckState, race: Race, event: Event, rulings: Rulings) -> HitTheDeckState:
     """Rule on the race if that is certain by now, ask if it can't become certain, else wait."""
-    # An answer comes when a person finds the time: it says nothing of how late it is at the table.
-    now = race.at if isinstance(event, Answer) else event.at
+    now = event.at
     if race.doubtful:
         return _without_race(state, race) if race.closed else state
     landed = {landing.seat: landing for landing in race.landings}
@@ -1168,8 +1137,7 @@ def _settle(state: HitTheDeckState, race: Race, event: Event, rulings: Rulings) 
         return _decided(state, race, lasts, "H15", event, rulings)
     first = _first_landing(race)
     ended = first is not None and first.shifted(state.house.slap_window_ns).before(now) >= state.house.confidence
-    answered = isinstance(event, Answer) and event.question == _last_key(race)
-    if not answered and (len(missing) < 2 or not (ended or race.closed)):
+    if len(missing) < 2 or not (ended or race.closed):
         return state
     if said is not None:
         lasts = _said_last(said, tuple(missing), race)
@@ -1406,7 +1374,7 @@ def _false_slap(state: HitTheDeckState, slap: Slap, rulings: Rulings) -> HitTheD
         assert asks is not None
         question, ruling = _ask(*asks, seat, (slap.id,))
         rulings.append(ruling)
-        return replace(state, questions=(*state.questions, question), asked_slaps=(*state.asked_slaps, slap))
+        return replace(state, questions=(*state.questions, question))
     effects = (Draw(seat, 2),)
     if not _fault(state, rulings, "H18", "false_slap", seat, slap, effects=effects, about=(("count", "2"),)):
         return state
