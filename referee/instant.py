@@ -14,10 +14,10 @@ Who = TypeVar("Who")
 #: probability right to about 0.001, checked against sampling in the tests.
 _CELLS_A_SD = 4
 _REACH_SD = 5
+#: Two instants so many standard deviations apart on both sides are in no doubt (1e-9 each).
+_FAR_SD = 6
 #: Orders less likely than this are dropped: far below any decision threshold.
 _NEGLIGIBLE = 1e-7
-#: Where all pairs together are this sure, the pairs' doubts add up: what they share is the square of it.
-_FAR_APART = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,23 +60,16 @@ def last_probabilities(instants: Mapping[Who, Instant]) -> dict[Who, float]:
 
 
 def _extreme_probabilities(instants: Mapping[Who, Instant], *, last: bool) -> dict[Who, float]:
+    shares = dict.fromkeys(instants, 0.0)
+    instants = _contenders(instants, last=last)
     if len(instants) == 2:
         (one, at), (other, later) = instants.items()
         p = at.before(later)
-        return {one: 1 - p if last else p, other: p if last else 1 - p}
-    foremost = (max if last else min)(instants, key=lambda who: instants[who].at_ns)
-    ahead = {
-        who: instants[foremost].before(at) if last else at.before(instants[foremost])
-        for who, at in instants.items()
-        if who != foremost
-    }
-    if sum(ahead.values()) < _FAR_APART:
-        return {who: ahead.get(who, 1 - sum(ahead.values())) for who in instants}
+        return shares | {one: 1 - p if last else p, other: p if last else 1 - p}
+    if len(instants) == 1:
+        return shares | dict.fromkeys(instants, 1.0)
     edges = _edges(instants)
-    if len(instants) == 1 or len(edges) < 2:
-        return dict.fromkeys(instants, 1 / len(instants))
     below = {who: [_cdf(at, edge) for edge in edges] for who, at in instants.items()}
-    shares = dict.fromkeys(instants, 0.0)
     for who, own in below.items():
         for cell in range(len(edges) - 1):
             mass = own[cell + 1] - own[cell]
@@ -89,6 +82,13 @@ def _extreme_probabilities(instants: Mapping[Who, Instant], *, last: bool) -> di
             shares[who] += mass
     total = sum(shares.values())
     return {who: share / total for who, share in shares.items()}
+
+
+def _contenders(instants: Mapping[Who, Instant], *, last: bool) -> dict[Who, Instant]:
+    """Those that may have been first (last): the others are so far off that they change nothing."""
+    sign = -1 if last else 1
+    far = min(sign * at.at_ns + _FAR_SD * at.sd_ns for at in instants.values())
+    return {who: at for who, at in instants.items() if sign * at.at_ns - _FAR_SD * at.sd_ns <= far}
 
 
 def order_probabilities(instants: Mapping[Who, Instant]) -> dict[tuple[Who, ...], float]:

@@ -151,10 +151,12 @@ class Match(Generic[S]):
     def _number(self, rulings: tuple[Ruling, ...], made_at: int) -> tuple[Ruling, ...]:
         numbered: list[Ruling] = []
         for ruling in rulings:
-            twins = sum(replace(earlier, id=0) == ruling for earlier in numbered)
+            twins = sum(replace(earlier, id=0, probability=ruling.probability) == ruling for earlier in numbered)
             number = self._ids.setdefault((made_at, ruling, twins), self.numbered + 1)
             if number not in self._known:
-                self._known[number] = (made_at, replace(ruling, id=number))
+                # A millionth of doubt is nobody's: without it, two machines' mathematics give the same line.
+                probability = round(ruling.probability, 6)
+                self._known[number] = (made_at, replace(ruling, id=number, probability=probability))
             numbered.append(self._known[number][1])
         return tuple(numbered)
 
