@@ -60,6 +60,14 @@ class Keeper:
             "save": self._save,
         }
 
+    def greeting(self) -> list[str]:
+        """What is shown before the first line."""
+        names = self.words.and_(self.teller.players)
+        return [
+            self.words.say("keeper", "welcome", game=self.chosen.game.name, names=names),
+            self._standing(),
+        ]
+
     def type(self, line: str) -> list[str]:
         """What the referee says to a typed line."""
         if len(line) > _LONGEST_TYPED:
@@ -94,8 +102,8 @@ class Keeper:
         told = []
         for event in self._events(text, self._latest()):
             judgement = self.match.tell(event)
-            told += [self._echo(judgement.event), *self._said(judgement)]
-        return told
+            told += [self._echo(judgement.event), *self._ruled(judgement)]
+        return [*told, self._standing()]
 
     def _events(self, text: str, latest: Event | None) -> Iterator[Event]:
         """The line's events; ``slap ana, ben`` is two, ``slap ana = ben`` two at the same moment."""
@@ -116,15 +124,17 @@ class Keeper:
             yield replace(event, at=Instant(at_ns, sd_ns))
 
     def _latest(self) -> Event | None:
-        return max(self.match.course, key=lambda event: event.at.at_ns, default=None)
+        # What was undone counts too: it may be redone, and then still lies before what was told after it.
+        return max(self.match.log, key=lambda event: event.at.at_ns, default=None)
 
-    def _said(self, judgement: Judgement) -> list[str]:
+    def _ruled(self, judgement: Judgement) -> list[str]:
         lines = [self.teller.withdrawn(ruling) for ruling in judgement.withdrawn]
         for ruling in judgement.given:
             lines += self.teller.ruling(ruling, when(ruling, self.match, judgement.event), numbered=True)
-        board = self.match.board
-        lines.append("  " + self.words.standing(board, self.chosen.setup.players))
         return lines
+
+    def _standing(self) -> str:
+        return "  " + self.words.standing(self.match.board, self.teller.players)
 
     def _echo(self, event: Event) -> str:
         return f"{event.id:>4}  {self.shower.event(event)['text']}"
@@ -264,7 +274,7 @@ class Keeper:
 
     def _told(self, event: Event) -> list[str]:
         judgement = self.match.tell(event)
-        return [self._echo(judgement.event), *self._said(judgement)]
+        return [self._echo(judgement.event), *self._ruled(judgement), self._standing()]
 
     def _overrule(self, text: str) -> list[str]:
         number, _, rest = text.partition(" ")
@@ -281,7 +291,7 @@ class Keeper:
             self.words.say("keeper", "refused", id=number, reason=reason)
             for number, reason in self.match.refused.items()
         ]
-        return [self._echo(judgement.event), *refused, *self._said(judgement)]
+        return [self._echo(judgement.event), *refused, *self._ruled(judgement), self._standing()]
 
     def _now(self) -> Instant:
         latest = self._latest()
@@ -335,13 +345,7 @@ def keep(chosen: Chosen, words: Words) -> None:
     typing = sys.stdin.isatty()
     if typing:
         _with_completion(keeper)
-    names = words.and_(chosen.setup.players)
-    _show(
-        [
-            say("keeper", "welcome", game=chosen.game.name, names=names),
-            "  " + words.standing(keeper.match.board, chosen.setup.players),
-        ]
-    )
+    _show(keeper.greeting())
     while True:
         try:
             line = input("> ")

@@ -106,40 +106,48 @@ class Notation:
 
     def seat(self, text: str) -> int:
         """The player of that name; the beginning of a name is enough where only one begins so."""
-        folded = text.strip().casefold()
-        exact = [seat for seat, name in enumerate(self.players) if name.casefold() == folded]
-        begins = [seat for seat, name in enumerate(self.players) if folded and name.casefold().startswith(folded)]
-        for seats in (exact, begins):
-            if len(seats) == 1:
-                return seats[0]
-        raise BadInput.of("player", " or ".join(self.players), repr(text)[:60])
+        found = self._found(text.strip().casefold())
+        if found is None:
+            raise BadInput.of("player", " or ".join(self.players), repr(text)[:60])
+        return found
 
     # --- reading --------------------------------------------------------------------------------------
 
     def _forms(self) -> Iterator[tuple[Verb, str]]:
         return ((verb, form) for verb in self.verbs for form in verb.forms)
 
-    def _pattern(self, form: str, *, anybody: bool = False) -> str:
+    def _pattern(self, form: str, *, anything: bool = False) -> str:
+        """What fits a form; ``anything``: with whatever in place of names and cards."""
         parts = []
         end = 0
         for match in _PLACEHOLDER.finditer(form):
             parts.append(re.escape(form[end : match.start()]))
             name = match[1]
-            parts.append(f"(?P<{name}>{_PATTERNS.get(name, '.+?') if name not in _SEATS else self._who(anybody)})")
+            parts.append(f"(?P<{name}>{self._slot(name, anything=anything)})")
             end = match.end()
         parts.append(re.escape(form[end:]))
         return "".join(parts)
 
-    def _who(self, anybody: bool) -> str:
-        if anybody:
-            return r"\S+"
+    def _slot(self, name: str, *, anything: bool) -> str:
+        if name in _SEATS:
+            return r"\S+" if anything else self._who()
+        if name in ("card", "cards"):
+            card = ".+?" if anything else "|".join(re.escape(str(card)) for card in self.deck.counts) + r"|\?"
+            return card if name == "card" else rf"(?:{card})(?:\s*,\s*(?:{card}))*"
+        return _PATTERNS.get(name, ".+?")
+
+    def _who(self) -> str:
+        """Every name and every beginning of one that no other name has, the longest first."""
         starts = {name[:length].casefold() for name in self.players for length in range(1, len(name) + 1)}
-        single = [
-            start for start in starts
-            if sum(name.casefold().startswith(start) for name in self.players) == 1
-            or any(name.casefold() == start for name in self.players)
-        ]  # fmt: skip
-        return "|".join(re.escape(start) for start in sorted(single, key=lambda start: (-len(start), start)))
+        known = [start for start in starts if self._found(start) is not None]
+        return "|".join(re.escape(start) for start in sorted(known, key=lambda start: (-len(start), start)))
+
+    def _found(self, folded: str) -> int | None:
+        names = [name.casefold() for name in self.players]
+        begins = [seat for seat, name in enumerate(names) if folded and name.startswith(folded)]
+        if folded in names:
+            return names.index(folded)
+        return begins[0] if len(begins) == 1 else None
 
     def _value(self, name: str, said: str) -> Any:
         match name:
@@ -180,19 +188,17 @@ class Notation:
         return event  # type: ignore[return-value]  # from_json gives an Event for this kind
 
     def _nearest(self, line: str) -> str:
+        """What is wrong with a line that fits no form: a name, a card, or the whole of it."""
         for _, form in self._forms():
-            found = re.fullmatch(self._pattern(form, anybody=True), line, re.IGNORECASE)
-            said = found.groupdict() if found is not None else {}
-            for name in _SEATS:
+            found = re.fullmatch(self._pattern(form, anything=True), line, re.IGNORECASE) if _literal(form) else None
+            for name, said in found.groupdict().items() if found is not None else ():
                 try:
-                    self.seat(said.get(name) or self.players[0])
+                    self._value(name, said)
                 except BadInput as bad:
                     return str(bad)
-        words = line.casefold().split()
-        literal = {form: {word for word in form.split() if "{" not in word} for _, form in self._forms()}
-        near = [form for form, own in literal.items() if own & set(words)][:3] or [form for _, form in self._forms()][
-            :3
-        ]
+        words = set(line.casefold().split())
+        forms = [form for _, form in self._forms()]
+        near = [form for form in forms if _literal(form) & words][:3] or forms[:3]
         shown = " or ".join(f"`{readable(form)}`" for form in near)
         return f"expected something like {shown}, got {line[:60]!r}"
 
@@ -212,42 +218,55 @@ class Notation:
     def _next_words(self, form: str, before: list[str]) -> Iterable[str]:
         """The words that may follow ``before`` in a form; nothing where they don't fit."""
         slots = form.split()
-        reached = {0}
+        # Where one may be: at which slot, and which words of a name or a card of several words are said.
+        reached: set[tuple[int, tuple[str, ...]]] = {(0, ())}
         for word in before:
-            onward = set()
-            for at in reached:
-                if at >= len(slots):
-                    continue
-                slot = slots[at]
-                if "{" not in slot and slot.casefold() == word.casefold():
-                    onward.add(at + 1)
-                elif "{" in slot and any(word.casefold() in known.casefold().split() for known in self._known(slot)):
-                    # A name or a card of several words may go on, or be complete.
-                    onward.update({at, at + 1})
-            reached = onward
-        told: set[str] = set()
-        for at in reached:
+            reached = {
+                onward for at, inside in reached if at < len(slots) for onward in self._onward(slots, at, inside, word)
+            }
+        for at, inside in reached:
             if at < len(slots):
-                slot = slots[at]
-                told.update(self._continued(slot, before) if "{" in slot else [slot])
-        return told
+                yield from self._continued(slots[at], inside)
+
+    def _onward(
+        self, slots: list[str], at: int, inside: tuple[str, ...], word: str
+    ) -> Iterator[tuple[int, tuple[str, ...]]]:
+        slot = slots[at]
+        if "{" not in slot:
+            if slot.casefold() == word.casefold():
+                yield at + 1, ()
+            return
+        said = (*inside, word.casefold())
+        for known in self._known(slot):
+            parts = tuple(known.casefold().split())
+            if parts[: len(said)] == said:
+                yield (at + 1, ()) if len(parts) == len(said) else (at, said)
+        if not inside and _seat_slot(slot) and self._found(word.casefold()) is not None:
+            yield at + 1, ()
+
+    def _continued(self, slot: str, inside: tuple[str, ...]) -> Iterator[str]:
+        if "{" not in slot:
+            yield slot
+        for known in self._known(slot):
+            parts = known.split()
+            if tuple(part.casefold() for part in parts[: len(inside)]) == inside and len(parts) > len(inside):
+                yield parts[len(inside)]
 
     def _known(self, slot: str) -> Iterable[str]:
-        if "{seat}" in slot or "{other}" in slot:
+        if _seat_slot(slot):
             return self.players
         if "{card" in slot:
             return [str(card) for card in self.deck.counts]
         return [str(number) for number in range(1, 11)] if any(f"{{{n}}}" in slot for n in ("count", "place")) else ()
 
-    def _continued(self, slot: str, before: list[str]) -> Iterator[str]:
-        said = [word.casefold() for word in before]
-        for known in self._known(slot):
-            parts = known.split()
-            folded = [part.casefold() for part in parts]
-            for done in range(len(parts) - 1, -1, -1):
-                if done == 0 or said[-done:] == folded[:done]:
-                    yield parts[done]
-                    break
+
+def _literal(form: str) -> set[str]:
+    """The words of a form that stand there as they are typed."""
+    return {word.casefold() for word in form.split() if "{" not in word}
+
+
+def _seat_slot(slot: str) -> bool:
+    return any(f"{{{name}}}" in slot for name in _SEATS)
 
 
 def readable(form: str) -> str:

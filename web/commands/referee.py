@@ -218,4 +218,4 @@ class _Recording:
 
 
 def _say(text: str) -> None:
-    print(text, flush=True)  # noqa: T201 - the command's answer
+    print(text, flush=True)

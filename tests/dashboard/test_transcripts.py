@@ -1,0 +1,73 @@
+"""An evening kept by hand in each game, mistakes and corrections included, as a golden text.
+
+`python tests/dashboard/test_transcripts.py` types the lines anew and writes what is answered; read the
+difference before committing it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from web.cli import main
+from web.config import choose
+from web.games import game_named, games
+from web.keeper import Keeper
+from web.words import words
+
+TRANSCRIPTS = Path(__file__).parent / "transcripts"
+PLAYERS = {"trash": ("Ana", "Ben")}
+
+
+def players(game: str) -> tuple[str, ...]:
+    return PLAYERS.get(game, ("Ana", "Ben", "Cleo"))
+
+
+def typed_again(path: Path) -> list[str]:
+    """The transcript with the answers that its typed lines get now."""
+    game = path.stem.replace("_", "-")
+    keeper = Keeper(choose(game_named(game), players(game), dealer=len(players(game)) - 1), words("en"))
+    lines = list(keeper.greeting())
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line.startswith(">"):
+            lines.append(line.rstrip())
+            lines.extend(keeper.type(line[1:].strip()))
+    return "\n".join(lines).splitlines()
+
+
+@pytest.mark.parametrize("path", sorted(TRANSCRIPTS.glob("*.txt")), ids=lambda path: path.stem)
+def test_an_evening_kept_by_hand(path: Path) -> None:
+    assert typed_again(path) == path.read_text(encoding="utf-8").splitlines()
+
+
+def test_every_game_with_words_has_its_evening() -> None:
+    assert {path.stem.replace("_", "-") for path in TRANSCRIPTS.glob("*.txt")} == set(games()) & set(words().games)
+
+
+def test_what_is_typed_into_the_program_is_answered_as_in_the_transcript(monkeypatch, capsys) -> None:
+    lines = (TRANSCRIPTS / "snap.txt").read_text(encoding="utf-8").splitlines()
+    typed = iter([*(line[2:] for line in lines if line.startswith(">")), "quit"])
+    monkeypatch.setattr("builtins.input", lambda prompt: next(typed))
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    assert main(["referee", "snap", "--players", "Ana,Ben,Cleo", "--dealer", "Cleo", "--interactive"]) == 0
+    answered = [line for line in lines if not line.startswith(">")]
+    assert capsys.readouterr().out.splitlines()[: len(answered)] == answered
+
+
+def test_a_line_of_a_million_letters_is_refused_shortly() -> None:
+    keeper = Keeper(choose(game_named("snap"), players("snap")), words("en"))
+    assert keeper.type("a" * 1_000_000) == ["? expected a short line, got 1000000 characters"]
+
+
+def test_tab_completes_verbs_names_cards_and_commands() -> None:
+    keeper = Keeper(choose(game_named("snap"), players("snap")), words("en"))
+    assert keeper.complete("sc") == ["scores"]
+    assert keeper.complete("slap c") == ["Cleo"]
+    assert keeper.complete("amend 3 be") == ["Ben"]
+    assert keeper.complete("clause s1")[:2] == ["S1", "S10"]
+
+
+if __name__ == "__main__":
+    for transcript in sorted(TRANSCRIPTS.glob("*.txt")):
+        transcript.write_text("\n".join(typed_again(transcript)) + "\n", encoding="utf-8")
