@@ -40,7 +40,7 @@ class Condition:
     lens_k1: float = 0.0
     size_px: tuple[int, int] | None = None
     """Overrides the film's size."""
-    quality: int = 23
+    quality: int = 24
     """x264's rate factor."""
     tint: tuple[float, float, float] = (1.0, 1.0, 1.0)
     """The lamp's red, green, blue."""
@@ -53,7 +53,7 @@ CONDITIONS: Mapping[str, Condition] = {
     each.name: each
     for each in (
         Condition(),
-        Condition("dim", level=0.34, noise=5.5, exposure_s=1 / 45, quality=25, tint=(1.0, 0.86, 0.68)),
+        Condition("dim", level=0.34, noise=5.5, exposure_s=1 / 45, quality=27, tint=(1.0, 0.86, 0.68)),
         Condition("glare", glare=150.0),
         Condition("shadow", passing_shadow=0.5),
         Condition("bump", bump_mm=14.0),

@@ -23,7 +23,7 @@ class Encoding:
     """How the pictures are squeezed."""
 
     codec: str = "h264"
-    quality: int = 23
+    quality: int = 24
     """x264's constant rate factor; 18 hides nothing, 34 is a bad phone."""
     preset: str = "veryfast"
 

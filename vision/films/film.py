@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from referee.bad_input import BadInput
-from referee.cards import Seat
 from referee.game import Layout
 from referee.recording import Header
 from referee.ruling import Ruling
-from vision.films.arms import ArmLook, Light
+from vision.films.arms import Light
 from vision.films.artwork import INKS, DeckArt, spot_card, standard_deck
 from vision.films.camera import Camera
 from vision.films.conditions import Condition, condition
@@ -48,6 +47,8 @@ class FilmOrder:
     players: int | None = None
     sound: bool = True
     codec: str = "h264"
+    preset: str = "veryfast"
+    """x264's: slower ones make smaller files."""
 
     def __post_init__(self) -> None:
         """Refuse what can't be filmed, all of it at once."""
@@ -116,11 +117,10 @@ class Shoot:
         self.camera = self._camera(rng)
         self.top = str(rng.choice(self.condition.tops))
         self.lamp = _lamp(rng, self.condition)
-        looks = {seat: ArmLook.seeded(rng, left=False) for seat in range(len(self.script.players))}
         deck = standard_deck(str(rng.choice(list(INKS))))
         self.deck: DeckArt = replace(deck, faces={**deck.faces, SPOT_CARD: spot_card()})
         self.ticks = _frame_ticks(order, self.condition, self.script.duration_s, rng)
-        self.renderer = self._renderer(looks, rng)
+        self.renderer = self._renderer(rng)
         self.sensor = Sensor(self.camera, self.condition, self.script.duration_s, rng)
         self.surface = "cloth" if self.top.startswith("cloth") or self.top == "patterned" else "wood"
         self._sound_rng = np.random.default_rng([order.seed, 0x50D])
@@ -136,13 +136,12 @@ class Shoot:
             k1=self.condition.lens_k1,
         )
 
-    def _renderer(self, looks: dict[Seat, ArmLook], rng: np.random.Generator) -> Renderer:
+    def _renderer(self, rng: np.random.Generator) -> Renderer:
         exposure = min(self.condition.exposure_s, 0.95 / self.order.fps)
         return Renderer(
             self.script,
             self.camera,
             self.deck,
-            looks,
             top=self.top,
             lamp=self.lamp,
             exposure_s=exposure,
@@ -190,7 +189,7 @@ def make_film(
                 progress(number, len(shoot.ticks))
             yield each
 
-    encoding = Encoding(order.codec, shoot.condition.quality)
+    encoding = Encoding(order.codec, shoot.condition.quality, order.preset)
     frames = write_film(path, counted(), shoot.camera.size_px, order.fps, shoot.sound(), encoding)
     about = {
         "version": VERSION,

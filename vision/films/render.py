@@ -11,25 +11,16 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from referee.cards import Pile, Seat
+from referee.cards import Pile
 from vision.films import tables
 from vision.films.arm_looks import HAND_MM
 from vision.films.arm_relief import skeleton
-from vision.films.arms import (
-    ArmLook,
-    ArmPlaces,
-    ArmSprite,
-    Light,
-    Matrix,
-    Part,
-    draw_arm,
-    paint_arm,
-    paint_shadow,
-    projection_of,
-)
+from vision.films.arms import ArmLook, ArmPlaces, Light, projection_of
 from vision.films.arms import Pose as ArmPose
 from vision.films.artwork import CARD_MM, DeckArt
 from vision.films.camera import Camera
+from vision.films.kinematics import Motion
+from vision.films.quick_arms import QuickArm, paint_shadows
 from vision.films.script import CARD_THICKNESS_MM, CardMove, HandTrack, Lying, Pose, Script
 from vision.films.sprites import CardSprites, Quad, card_corners
 
@@ -41,9 +32,7 @@ MAX_SUBSTEPS = 6
 """Steps over one exposure: 6 steps of a hand at 4 m/s and 1/60 s are 12 px apart, which a fast eye forgives."""
 PX_A_SUBSTEP = 3.0
 """What moves less than this during the exposure needs no step more."""
-UPPER_ARM_MM = 260.0
-"""How far an arm is drawn on past the elbow."""
-HEADING_STEP = 0.2
+HEADING_STEP = 0.3
 """Arms are lit anew for every so many radians they turn: a finer step shows no difference."""
 
 
@@ -87,6 +76,23 @@ def posture(track: HandTrack, look: ArmLook, at_s: float) -> Place | None:
     )
 
 
+def _postures(places: ArmPlaces) -> list[Place]:
+    """The same places one by one."""
+    rows = zip(
+        places.tip_x_mm,
+        places.tip_y_mm,
+        places.heading_rad,
+        places.tip_height_mm,
+        places.wrist_height_mm,
+        places.elbow_height_mm,
+        strict=True,
+    )
+    return [
+        Place((float(x), float(y)), float(heading), float(tip), float(wrist), float(elbow), "flat")
+        for x, y, heading, tip, wrist, elbow in rows
+    ]
+
+
 _WRIST_MM = {"flat": 8.0, "reaching": 30.0, "pinch": 30.0, "rest": 14.0}
 """How much higher than the fingertips the wrist is held."""
 
@@ -114,6 +120,7 @@ class _Thing:
     substeps: int
     move: CardMove | None = None
     hand: HandTrack | None = None
+    strike: Motion | None = None
 
 
 class Renderer:
@@ -124,7 +131,6 @@ class Renderer:
         script: Script,
         camera: Camera,
         deck: DeckArt,
-        looks: dict[Seat, ArmLook],
         *,
         top: str = "oak",
         lamp: Light | None = None,
@@ -133,8 +139,8 @@ class Renderer:
         exposure_s: float = 1 / 120,
         rng: np.random.Generator,
     ) -> None:
-        """Paint the empty table; `looks` are the players' arms."""
-        self.script, self.looks = script, looks
+        """Paint the empty table."""
+        self.script = script
         self.lens = camera
         self.camera = replace(camera, k1=0.0, k2=0.0)
         self.lamp = lamp or Light()
@@ -145,7 +151,7 @@ class Renderer:
         self._corners = card_corners()
         self._projection = projection_of(self.camera)
         self._arm_scale = round(scale, 2)
-        self._arms: dict[tuple[ArmLook, str, int], ArmSprite] = {}
+        self._arms: dict[tuple[ArmLook, str, int], QuickArm] = {}
         self._paint_base(top, rng, vignette, slope)
         self._stacks: dict[Pile, tuple[Lying, ...]] = {}
         self._next_change = 0
@@ -335,7 +341,25 @@ class Renderer:
             span = math.dist((*first.tip_mm, first.tip_height_mm), (*last.tip_mm, last.tip_height_mm))
             state: tuple[object, ...] = (track.seat, track.right, first, middle, last)
             things.append(_Thing(rect, state, middle.tip_height_mm, self._substeps(span), hand=track))
+        for motion in self.script.strikes:
+            if motion.starts_s > times[-1]:
+                break
+            if motion.ends_s > times[0]:
+                things += self._strike_things(motion, at_s, times)
         return things
+
+    def _strike_things(self, motion: Motion, at_s: float, times: Sequence[float]) -> list[_Thing]:
+        places = motion.places(np.array(times))
+        rect = self._arm_rect(_postures(places))
+        if rect is None:
+            return []
+        corners = np.column_stack([places.tip_x_mm, places.tip_y_mm, places.tip_height_mm])
+        wrists = np.abs(np.diff(places.wrist_height_mm)).sum()
+        span = float(np.linalg.norm(corners[2] - corners[0])) + float(wrists)
+        still = motion.still(times[0], times[-1])
+        state: tuple[object, ...] = (id(motion), None if still else at_s)
+        height = float(places.tip_height_mm[1])
+        return [_Thing(rect, state, height, self._substeps(span), strike=motion)]
 
     def _substeps(self, span_mm: float) -> int:
         return max(1, min(MAX_SUBSTEPS, math.ceil(span_mm * self.sprites.px_per_mm / PX_A_SUBSTEP)))
@@ -365,34 +389,32 @@ class Renderer:
         return self._clip(self.camera.project(points, heights), 6)
 
     def _look(self, track: HandTrack) -> ArmLook:
-        look = self.looks[track.seat]
+        look = self.script.looks[track.seat]
         return look if look.left != track.right else replace(look, left=not track.right)
 
-    def _sprite(self, look: ArmLook, pose: str, heading: float) -> ArmSprite:
+    def _sprite(self, look: ArmLook, pose: str, heading: float) -> QuickArm:
         bucket = round(heading / HEADING_STEP)
         key = (look, pose, bucket)
         sprite = self._arms.get(key)
         if sprite is None:
-            drawn = draw_arm(look, ArmPose(pose), self._arm_scale, self.lamp, bucket * HEADING_STEP)
-            sprite = replace(drawn, forearm=_longer(drawn.forearm, round(UPPER_ARM_MM * self._arm_scale)))
+            sprite = QuickArm.draw(look, ArmPose(pose), self._arm_scale, self.lamp, bucket * HEADING_STEP)
             self._arms[key] = sprite
         return sprite
 
-    def _paint_hand(
-        self, canvas: Picture, shift: Matrix, thing: _Thing, at_s: float, *, shadow: bool
-    ) -> None:
+    def _arm(self, thing: _Thing, at_s: float) -> tuple[QuickArm, ArmPlaces] | None:
+        """The arm's picture and where it is at each step of the exposure."""
+        if thing.strike is not None:
+            visit = thing.strike.places(np.array(self._moments(at_s, thing.substeps)))
+            heading = float(visit.heading_rad[len(visit.heading_rad) // 2])
+            return self._sprite(thing.strike.look, "flat", heading), visit
         if thing.hand is None:
-            return
-        track = thing.hand
-        look = self._look(track)
-        moments = self._moments(at_s, thing.substeps)
-        places = [
-            place for place in (posture(track, look, moment) for moment in moments) if place is not None
-        ]
-        middle = places[len(places) // 2] if places else posture(track, look, at_s)
-        if middle is None:
-            return
-        places = places or [middle]
+            return None
+        look = self._look(thing.hand)
+        found = [posture(thing.hand, look, moment) for moment in self._moments(at_s, thing.substeps)]
+        places = [place for place in found if place is not None]
+        if not places:
+            return None
+        middle = places[len(places) // 2]
         arms = ArmPlaces.of(
             ([p.tip_mm[0] for p in places], [p.tip_mm[1] for p in places]),
             [p.heading for p in places],
@@ -400,23 +422,22 @@ class Renderer:
             [p.wrist_height_mm for p in places],
             [p.elbow_height_mm for p in places],
         )
-        sprite = self._sprite(look, middle.pose, middle.heading)
-        if shadow:
-            paint_shadow(canvas, sprite, arms, shift @ self._projection, self.lamp)
-        else:
-            paint_arm(canvas, sprite, arms, shift @ self._projection)
+        return self._sprite(look, middle.pose, middle.heading), arms
 
     def _paint_group(self, group: _Group, canvas: Picture, at_s: float) -> None:
         origin = group.rect[:2]
         shift = np.array([[1.0, 0, -origin[0]], [0, 1.0, -origin[1]], [0, 0, 1.0]])
-        hands = [thing for thing in group.things if thing.hand is not None]
-        for thing in hands:
-            self._paint_hand(canvas, shift, thing, at_s, shadow=True)
+        projection = shift @ self._projection
+        arms = [
+            (thing.height_mm, arm) for thing in group.things if (arm := self._arm(thing, at_s)) is not None
+        ]
+        if arms:
+            paint_shadows(canvas, [arm for _, arm in arms], projection, self.lamp)
         moves = [thing for thing in group.things if thing.move is not None]
         for thing in sorted(moves, key=lambda thing: thing.height_mm):
             self._paint_smeared(canvas, origin, thing, at_s)
-        for thing in sorted(hands, key=lambda thing: thing.height_mm):
-            self._paint_hand(canvas, shift, thing, at_s, shadow=False)
+        for _, (quick, places) in sorted(arms, key=lambda each: each[0]):
+            quick.paint(canvas, places, projection)
 
     def _paint_smeared(self, canvas: Picture, origin: tuple[int, int], thing: _Thing, at_s: float) -> None:
         if thing.move is None:
@@ -456,13 +477,6 @@ class Renderer:
         self._stale = []
         self._groups = {group.rect: group.state for group in groups}
         return self._shown
-
-
-def _longer(forearm: Part, by_px: int) -> Part:
-    """A forearm whose sleeve or skin goes on past the elbow, so that it never ends within the picture."""
-    picture = cv2.copyMakeBorder(forearm.picture, 0, 0, by_px, 0, cv2.BORDER_REPLICATE)
-    shift = np.array([[1.0, 0, -by_px], [0, 1.0, 0], [0, 0, 1.0]])
-    return replace(forearm, picture=np.asarray(picture, np.float32), to_mm=forearm.to_mm @ shift)
 
 
 def _area(quad: Quad) -> float:

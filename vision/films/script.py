@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 
 from referee.cards import Pile, Seat
 from referee.events import Event
+from vision.films.arm_looks import ArmLook
+from vision.films.kinematics import Motion
 
 CARD_THICKNESS_MM = 0.3
 
@@ -78,17 +80,13 @@ class CardMove:
 
 @dataclass(frozen=True, slots=True)
 class HandKey:
-    """A hand at a moment: the fingertips' middle, their height, and the pose it holds.
-
-    `strike_mps`: the hand arrives here at this speed and is stopped by what it hits, else it comes to rest.
-    """
+    """A hand at rest at a moment: where what touches is, its height, and the pose the hand holds."""
 
     at_s: float
     x_mm: float
     y_mm: float
     height_mm: float
     pose: str
-    strike_mps: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,13 +139,8 @@ class HandTrack:
         duration = max(b.at_s - a.at_s, 1e-9)
         u = (at_s - a.at_s) / duration
         distance_mm = math.dist((a.x_mm, a.y_mm, a.height_mm), (b.x_mm, b.y_mm, b.height_mm))
-        if b.strike_mps > 0 and distance_mm > 1:
-            # Reaches b at full speed: a cubic with rest at the start and the given slope at the end.
-            slope = min(b.strike_mps * 1e3 * duration / distance_mm, 2.9)
-            share = u * u * ((3 - slope) + (slope - 2) * u)
-        else:
-            share = smooth(u)
-        hop = 0.0 if b.strike_mps > 0 else min(30.0, 0.1 * distance_mm) * math.sin(math.pi * share)
+        share = smooth(u)
+        hop = min(30.0, 0.1 * distance_mm) * math.sin(math.pi * share)
         return (
             a.x_mm + share * (b.x_mm - a.x_mm),
             a.y_mm + share * (b.y_mm - a.y_mm),
@@ -177,7 +170,8 @@ class Contact:
     seat: Seat
     pile: Pile
     layer: int
-    speed_mps: float
+    strike: str
+    family: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -191,6 +185,9 @@ class Script:
     piles: tuple[PileChange, ...]
     moves: tuple[CardMove, ...]
     hands: tuple[HandTrack, ...]
+    strikes: tuple[Motion, ...]
+    """Hands that come for a pile, touch it or not, and go: each a visit of its own, in closed form."""
+    looks: Mapping[Seat, ArmLook]
     sounds: tuple[Sound, ...]
     contacts: tuple[Contact, ...]
     events: tuple[Event, ...]

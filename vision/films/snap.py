@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -13,7 +13,9 @@ from referee.games.snap import GAME, POT, SPOT, SnapState
 from referee.instant import Instant
 from referee.match import Match
 from referee.ruling import Give, PutTogether, Ruling, TakeBack, WinPiles
+from vision.films.arm_looks import ArmLook
 from vision.films.bots.snap import SlapPlan, SnapTable, Temper, short_deck
+from vision.films.kinematics import Family, Strike
 from vision.films.script import Script
 from vision.films.stage import Stage
 
@@ -30,6 +32,7 @@ class SnapFilm:
         self,
         players: Sequence[str],
         table_mm: tuple[float, float],
+        looks: Mapping[Seat, ArmLook],
         rng: np.random.Generator,
         *,
         deck: Deck | None = None,
@@ -43,7 +46,7 @@ class SnapFilm:
         self.judged: dict[int, list[Ruling]] = {}
         self.rng = rng
         self.layout = GAME.layout(len(players))
-        self.stage = Stage("snap", players, self.layout, table_mm, rng)
+        self.stage = Stage("snap", players, self.layout, table_mm, looks, rng)
         self.table = SnapTable(len(players), rng, temper)
         cards: list[Card] = [self.deck.cards()[i] for i in rng.permutation(self.deck.size)]
         for seat, count in enumerate(self.match.state.down):
@@ -62,7 +65,11 @@ class SnapFilm:
         now = QUIET_S
         while now < seconds - 2.5 and not self.match.board.over:
             now = self._turn(now)
-        end = max([now, *(hand.keys[-1].at_s for hand in self.stage.hands.values() if hand.keys)]) + 0.8
+        hands = self.stage.hands.values()
+        end = (
+            max([now, *(hand.keys[-1].at_s for hand in hands if hand.keys), *(hand.busy_s for hand in hands)])
+            + 0.8
+        )
         return self.stage.finish(end)
 
     def _turn(self, now: float) -> float:
@@ -98,19 +105,27 @@ class SnapFilm:
     def _slaps(self, plans: Sequence[SlapPlan], shown_s: float) -> float:
         """Bring the hands down, then judge, then do what the ruling says; returns when all is done."""
         told: list[Event] = []
-        lifts = []
-        for layer, plan in enumerate(plans):
+        lifts: list[float] = []
+        for plan in plans:
             contact = round(shown_s + plan.after_s, 6)
             lift = self.stage.strike(
-                plan.seat, SPOT, contact, layer=layer, speed_mps=plan.speed_mps, stays_s=plan.stays_s
+                plan.seat,
+                SPOT,
+                contact,
+                layer=len(lifts),
+                how=plan.how,
+                family=plan.family,
+                stays_s=plan.stays_s,
             )
-            told.append(Slap(at=_at(contact), seat=plan.seat, pile=SPOT, layer=layer))
+            if lift is None:
+                continue
+            told.append(Slap(at=_at(contact), seat=plan.seat, pile=SPOT, layer=len(lifts)))
             told.append(Lifted(at=_at(lift), seat=plan.seat, pile=SPOT))
             lifts.append(lift)
         rulings: list[Ruling] = []
         for event in sorted(told, key=lambda event: event.at.at_ns):
             rulings += self._tell(event)
-        return self._carry_out(rulings, max(lifts) + 0.1)
+        return self._carry_out(rulings, max([shown_s + 0.5, *lifts]) + 0.1)
 
     def _carry_out(self, rulings: Sequence[Ruling], now: float) -> float:
         """Do at the table what the rulings order."""
@@ -162,17 +177,10 @@ class SnapFilm:
         return laid + 0.2
 
     def _feint(self, seat: Seat, shown_s: float) -> None:
-        """A hand that starts for the spot and is taken back, well above the table."""
-        x, y, _ = self.stage.places[SPOT]
-        inward = self.stage._inward(seat)
-        back = float(self.rng.uniform(60, 130))
-        hand = self.stage.hands[seat, True]
-        if hand.free_s > shown_s:
-            return
-        at = self.stage.reach(
-            seat, shown_s + 0.5, x - inward[0] * back, y - inward[1] * back, 70.0, "flat", duration_s=0.3
-        )
-        self.stage.retire(seat, at + 0.08)
+        """A hand that comes near the spot and never touches it."""
+        at_s = shown_s + float(self.rng.uniform(0.45, 0.8))
+        family = Family.HOVER if self.rng.random() < 0.6 else Family.BRUSH
+        self.stage.strike(seat, SPOT, at_s, how=Strike.OBLIQUE, family=family)
 
 
 def _at(seconds: float) -> Instant:
@@ -195,6 +203,7 @@ def snap_film(
     film = SnapFilm(
         names[:count],
         table_mm,
+        {seat: ArmLook.seeded(rng, left=False) for seat in range(count)},
         rng,
         deck=short_deck() if short else None,
         dealer=int(rng.integers(count)),

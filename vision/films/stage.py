@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -11,7 +11,9 @@ import numpy as np
 from referee.cards import Card, Pile, Seat
 from referee.events import Event
 from referee.game import Layout
+from vision.films.arm_looks import ArmLook
 from vision.films.artwork import CARD_MM
+from vision.films.kinematics import HAND_THICK_MM, Family, Motion, Strike, visit
 from vision.films.script import (
     CARD_THICKNESS_MM,
     CardMove,
@@ -25,8 +27,9 @@ from vision.films.script import (
     Sound,
 )
 
-HAND_THICKNESS_MM = 24.0
-"""A flat hand on the table: what the next one lands on."""
+MOST_ASLANT_RAD = 0.2
+"""How far a striking hand's direction may be off the straight way from its seat: more, and its arm would
+come in over the neighbour's edge."""
 AWAY_MM = 150.0
 """How far beyond the table's edge the fingertips of a hand that has gone away are."""
 ELBOW_MM = 430.0
@@ -41,6 +44,9 @@ class Hand:
     right: bool
     home: tuple[float, float]
     root: tuple[float, float]
+    edge: tuple[float, float]
+    busy_s: float = 0.0
+    """Until then the hand is on a visit of its own (a strike)."""
     keys: list[HandKey] = field(default_factory=list)
 
     @property
@@ -61,9 +67,11 @@ class Stage:
         players: Sequence[str],
         layout: Layout,
         table_mm: tuple[float, float],
+        looks: Mapping[Seat, ArmLook],
         rng: np.random.Generator,
     ) -> None:
-        """Lay out the seats and piles of `layout` on a table of `table_mm`."""
+        """Lay out the seats and piles of `layout` on a table of `table_mm`; `looks` are the players' arms."""
+        self.looks = looks
         self.game, self.players, self.table_mm, self.rng = game, tuple(players), table_mm, rng
         width, height = table_mm
         self.places = {place.pile: (place.x * width, place.y * height, place.angle) for place in layout.piles}
@@ -79,11 +87,16 @@ class Stage:
                 home = shoulder - inward * AWAY_MM
                 root = shoulder - inward * (AWAY_MM + ELBOW_MM)
                 self.hands[seat.seat, right] = Hand(
-                    seat.seat, right, (float(home[0]), float(home[1])), (float(root[0]), float(root[1]))
+                    seat.seat,
+                    right,
+                    (float(home[0]), float(home[1])),
+                    (float(root[0]), float(root[1])),
+                    (float(shoulder[0]), float(shoulder[1])),
                 )
         self.changes: list[PileChange] = []
         self.moves: list[CardMove] = []
         self.sounds: list[Sound] = []
+        self.strikes: list[Motion] = []
         self.contacts: list[Contact] = []
         self.events: list[Event] = []
 
@@ -141,12 +154,12 @@ class Stage:
         pose: str,
         *,
         right: bool = True,
-        strike_mps: float = 0.0,
         duration_s: float | None = None,
     ) -> float:
         """The hand is there at `at_s` (later if it can't be); returns when it is."""
         hand = self.hands[seat, right]
-        if hand.keys and hand.keys[-1].pose == "away":
+        at_s = max(at_s, hand.busy_s + self.travel_s(seat, x, y, right=right))
+        if hand.keys and hand.keys[-1].pose == "away" and hand.keys[-1].at_s > hand.busy_s:
             needed = duration_s or self.travel_s(seat, x, y, right=right)
             if hand.keys[-1].at_s > at_s - needed:
                 hand.keys.pop()  # called back before it was gone
@@ -159,17 +172,17 @@ class Stage:
         else:
             last = hand.keys[-1]
             if last.at_s < at_s - needed:
-                hand.keys.append(replace(last, at_s=at_s - needed, strike_mps=0.0))
+                hand.keys.append(replace(last, at_s=at_s - needed))
             else:
                 at_s = max(at_s, last.at_s + min(needed, 0.12))
-        hand.keys.append(HandKey(at_s, x, y, height, pose, strike_mps))
+        hand.keys.append(HandKey(at_s, x, y, height, pose))
         return at_s
 
     def stay(self, seat: Seat, until_s: float, *, right: bool = True) -> None:
         """The hand keeps still until then."""
         hand = self.hands[seat, right]
         if hand.keys and hand.keys[-1].at_s < until_s:
-            hand.keys.append(replace(hand.keys[-1], at_s=until_s, strike_mps=0.0))
+            hand.keys.append(replace(hand.keys[-1], at_s=until_s))
 
     def retire(self, seat: Seat, from_s: float, *, right: bool = True) -> None:
         """The hand goes away, off the table."""
@@ -281,33 +294,56 @@ class Stage:
         contact_s: float,
         *,
         layer: int = 0,
-        speed_mps: float = 2.0,
+        how: Strike = Strike.OBLIQUE,
+        family: Family = Family.STRAIGHT,
         stays_s: float = 0.6,
-        right: bool = True,
-    ) -> float:
-        """Slap a pile, first contact at `contact_s` (to the microsecond); returns when the hand lifts."""
-        x, y, _ = self.places[pile]
-        inward = self._inward(seat, right)
-        back, aside = float(self.rng.uniform(-55, -5)), float(self.rng.normal(0, 12))
-        tip = (x - inward[0] * back - inward[1] * aside, y - inward[1] * back + inward[0] * aside)
-        hand = self.hands[seat, right]
-        here = hand.keys[-1] if hand.keys else None
-        start = (here.x_mm, here.y_mm) if here and here.pose != "away" else hand.home
-        distance = max(80.0, math.dist(tip, start))
-        duration = 2.1 * distance / (speed_mps * 1e3)
+    ) -> float | None:
+        """A hand comes for a pile, first contact at `contact_s` (to the microsecond); returns when it lifts.
+
+        It is the right hand if that is free, else the left; None: both are busy, and nothing comes.
+        Families without contact only come near.
+        """
         contact_s = round(contact_s, 6)
-        height = self.height_mm(pile) + layer * HAND_THICKNESS_MM
-        there = self.reach(
-            seat, contact_s, *tip, height, "flat", right=right, strike_mps=speed_mps, duration_s=duration
+        edge = self.hands[seat, True].edge
+        x, y, _ = self.places[pile]
+        way = math.atan2(y - edge[1], x - edge[0])
+        palm = (x + float(self.rng.normal(0, 16)), y + float(self.rng.normal(0, 16)))
+        surface = self.height_mm(pile) + layer * HAND_THICK_MM
+        look = self.looks[seat]
+        motion = visit(self.rng, look, seat, way, palm, how, family, arrives_s=contact_s, surface_mm=surface)
+        aim = way + max(-MOST_ASLANT_RAD, min(MOST_ASLANT_RAD, motion.heading_rad - way))
+        reach = 0.58 * look.length_mm
+        motion = replace(
+            motion,
+            heading_rad=aim,
+            bend_rad=0.5 * motion.bend_rad,
+            tip_mm=(
+                motion.tip_mm[0] + reach * (math.cos(aim) - math.cos(motion.heading_rad)),
+                motion.tip_mm[1] + reach * (math.sin(aim) - math.sin(motion.heading_rad)),
+            ),
+            stays_s=stays_s if motion.touches else motion.stays_s,
+            away_mm=math.dist(motion.tip_mm, edge) + AWAY_MM,
+            waits_s=0.0,
+            poised_s=motion.poised_s if how is Strike.FLICK else 0.0,
         )
-        if there != contact_s:
-            raise ValueError(f"expected seat {seat}'s hand free before {contact_s:.3f} s, but it is busy")
-        lifts_s = contact_s + stays_s
-        self.stay(seat, lifts_s, right=right)
-        self.retire(seat, lifts_s, right=right)
-        self.contacts.append(Contact(contact_s, seat, pile, layer, speed_mps))
-        self.sounds.append(Sound(contact_s, "slap", 0.35 + 0.25 * speed_mps, x))
-        return lifts_s
+        right = self._away(seat, True, motion.starts_s) or not self._away(seat, False, motion.starts_s)
+        hand = self.hands[seat, right]
+        if not self._away(seat, right, motion.starts_s):
+            return None
+        hand.busy_s = motion.ends_s
+        self.strikes.append(replace(motion, look=replace(look, left=not right)))
+        if motion.touches:
+            self.contacts.append(Contact(contact_s, seat, pile, layer, how.value, family.value))
+            speed = math.hypot(motion.in_plane.final, motion.lands_at_mm_s) / 1000
+            self.sounds.append(Sound(contact_s, "slap", 0.35 + 0.25 * speed, x))
+        return motion.lifts_s
+
+    def _away(self, seat: Seat, right: bool, at_s: float) -> bool:
+        """Whether the hand is off the table from then on."""
+        hand = self.hands[seat, right]
+        if hand.busy_s > at_s:
+            return False
+        return not hand.keys or (hand.keys[-1].pose == "away" and hand.keys[-1].at_s <= at_s)
 
     def finish(self, duration_s: float) -> Script:
         """The script of all that was set in motion."""
@@ -324,6 +360,8 @@ class Stage:
             piles=tuple(sorted(self.changes, key=lambda change: change.at_s)),
             moves=tuple(sorted(self.moves, key=lambda move: move.start_s)),
             hands=tracks,
+            strikes=tuple(sorted(self.strikes, key=lambda motion: motion.starts_s)),
+            looks=self.looks,
             sounds=tuple(sorted(self.sounds, key=lambda sound: sound.at_s)),
             contacts=tuple(sorted(self.contacts, key=lambda contact: contact.at_s)),
             events=tuple(sorted(self.events, key=lambda event: event.at.at_ns)),

@@ -87,7 +87,8 @@ def truth_lines(
         fields |= {
             "pile": str(contact.pile),
             "layer": contact.layer,
-            "speed_mps": round(contact.speed_mps, 3),
+            "strike": contact.strike,
+            "family": contact.family,
         }
         timed.append((at_ns, 2, _line("contact", **fields)))
     for heard in script.sounds:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from referee.cards import Card, Deck, Seat
+from vision.films.kinematics import Family, Strike
 
 SHORT_RANKS = ("5", "9", "J", "K")
 """A 16-card Snap: four ranks that look nothing like each other, so that a race comes every few turns."""
@@ -18,13 +19,19 @@ def short_deck() -> Deck:
     return Deck("short16", "1", cards)
 
 
+_STRIKES = {Strike.SIDEWAYS: 0.4, Strike.OBLIQUE: 0.37, Strike.DOWN: 0.18, Strike.FLICK: 0.05}
+"""How people slap a spot that they must reach for: mostly in one sweep, seldom from the wrist."""
+_FAMILIES = (Family.STRAIGHT, Family.STRAIGHT, Family.CURVED, Family.BRAKING)
+
+
 @dataclass(frozen=True, slots=True)
 class SlapPlan:
-    """One hand that will come down on the spot: when after the card shows, how fast, and how long it stays."""
+    """One hand that will come down on the spot: when after the card shows, how, and how long it stays."""
 
     seat: Seat
     after_s: float
-    speed_mps: float
+    how: Strike
+    family: Family
     stays_s: float
 
 
@@ -93,5 +100,6 @@ class SnapTable:
         return float(self._rng.uniform(0.30, 0.75))
 
     def _plan(self, seat: Seat, after_s: float) -> SlapPlan:
-        speed = float(self._rng.uniform(1.2, 3.2))
-        return SlapPlan(seat, after_s, speed, float(self._rng.uniform(0.45, 1.0)))
+        how = list(_STRIKES)[int(self._rng.choice(len(_STRIKES), p=list(_STRIKES.values())))]
+        family = _FAMILIES[int(self._rng.integers(len(_FAMILIES)))]
+        return SlapPlan(seat, after_s, how, family, float(self._rng.uniform(0.45, 1.0)))
