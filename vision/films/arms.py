@@ -43,6 +43,9 @@ NOWHERE: Rect = (0, 0, 0, 0)
 SHADOW_BLURS_MM = (1.5, 4.0, 9.0, 18.0, 32.0)
 """Spread (one standard deviation) of the shadow sprites; the one that fits the height is painted."""
 
+BAND_PX = 48
+"""An arm that lies aslant is painted in bands of so many rows, for its bounding box is mostly empty."""
+
 KNOT_PX = 8
 """A rolling shutter's placements are worked out every so many rows and interpolated: at 4 m/s and 30 ms
 the placement bends by under 0.01 px between knots."""
@@ -309,68 +312,109 @@ def forearm_frames(look: ArmLook, places: ArmPlaces) -> Matrix:
     return frame
 
 
-def _bounds(matrices: Matrix, sprite_size: tuple[int, int], canvas_size: tuple[int, int]) -> Rect:
-    """The pixels that a sprite may touch under (n, 3, 3) matrices, clipped to the canvas."""
+def _outline(matrices: Matrix, sprite_size: tuple[int, int]) -> NDArray[np.float32] | None:
+    """The convex hull, (n, 2) px, of all that a sprite may touch under (..., 3, 3) matrices; None: behind the lens."""
     width, height = sprite_size
     corners = np.array([[0, 0, 1], [width - 1, 0, 1], [width - 1, height - 1, 1], [0, height - 1, 1]], dtype=np.float64)
-    at = np.einsum("nij,cj->nci", matrices, corners)
-    depth = at[..., 2]
+    at = matrices.reshape(-1, 3, 3) @ corners.T
+    depth = at[:, 2]
     if np.any(depth * np.sign(depth.flat[0]) <= 1e-9):
-        return NOWHERE  # behind the lens
-    px = at[..., :2] / depth[..., None]
-    x0, y0 = np.floor(px.min(axis=(0, 1))) - 1
-    x1, y1 = np.ceil(px.max(axis=(0, 1))) + 2
-    left, top = max(int(x0), 0), max(int(y0), 0)
-    right, bottom = min(int(x1), canvas_size[0]), min(int(y1), canvas_size[1])
-    if right <= left or bottom <= top:
-        return NOWHERE
-    return left, top, right - left, bottom - top
+        return None
+    points = np.stack([at[:, 0] / depth, at[:, 1] / depth], axis=-1).reshape(-1, 2).astype(np.float32)
+    return np.asarray(cv2.convexHull(points), dtype=np.float32).reshape(-1, 2)
 
 
-def _warped(sprite: NDArray[np.float32], matrices: Matrix, rect: Rect, read_out: ReadOut | None) -> NDArray[np.float32]:
-    """The sprite as seen in `rect`, averaged over exposures; matrices (k, knots, 3, 3) sprite px to canvas px."""
+def _clip(low: ArrayLike, high: ArrayLike, canvas_size: tuple[int, int]) -> Rect:
+    """Whole pixels around two corners, on the canvas."""
+    x0, y0 = (int(v) for v in np.floor(np.asarray(low)) - 1)
+    x1, y1 = (int(v) for v in np.ceil(np.asarray(high)) + 2)
+    left, top, right, bottom = max(x0, 0), max(y0, 0), min(x1, canvas_size[0]), min(y1, canvas_size[1])
+    return NOWHERE if right <= left or bottom <= top else (left, top, right - left, bottom - top)
+
+
+def _pieces(matrices: Matrix, sprite_size: tuple[int, int], canvas_size: tuple[int, int]) -> list[Rect]:
+    """Rectangles that cover what a sprite may touch: several bands where one would be mostly empty."""
+    hull = _outline(matrices, sprite_size)
+    if hull is None:
+        return []
+    whole = _clip(hull.min(axis=0), hull.max(axis=0), canvas_size)
+    _, y, width, height = whole
+    if width == 0 or cv2.contourArea(hull) > 0.7 * width * height or height < 2 * BAND_PX:
+        return [whole] if width else []
+    ends = np.roll(hull, -1, axis=0)
+    bands = []
+    for top in range(y, y + height, BAND_PX):
+        bottom = min(top + BAND_PX, y + height)
+        # Cut each edge of the hull to the band; what is left of it says how wide the band must be.
+        rise = ends[:, 1] - hull[:, 1]
+        rise = np.where(np.abs(rise) < 1e-6, 1e-6, rise)
+        into = np.clip(np.sort(np.stack([top - 2 - hull[:, 1], bottom + 2 - hull[:, 1]]) / rise, axis=0), 0, 1)
+        crosses = (np.maximum(hull[:, 1], ends[:, 1]) >= top - 2) & (np.minimum(hull[:, 1], ends[:, 1]) <= bottom + 2)
+        xs = (hull[:, 0] + into * (ends[:, 0] - hull[:, 0]))[:, crosses]
+        if xs.size:
+            rect = _clip((xs.min(), top + 1), (xs.max(), bottom - 2), canvas_size)
+            if rect[2]:
+                bands.append(rect)
+    return bands
+
+
+def _warped(
+    sprite: NDArray[np.float32], back: Matrix, rect: Rect, read_out: ReadOut | None, coarse: int = 1
+) -> NDArray[np.float32]:
+    """The sprite as seen in `rect`, averaged over exposures; back: (k, knots, 3, 3) canvas px to sprite px."""
     x, y, width, height = rect
     total: NDArray[np.float32] | None = None
     flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
-    for knots in matrices:
+    shift = np.array([[1, 0, x], [0, 1, y], [0, 0, 1.0]])
+    for knots in back:
         if len(knots) == 1 or read_out is None:
-            back = np.linalg.inv(knots[len(knots) // 2]) @ np.array([[1, 0, x], [0, 1, y], [0, 0, 1.0]])
-            one = cv2.warpPerspective(sprite, back, (width, height), flags=flags)
+            one = cv2.warpPerspective(sprite, knots[len(knots) // 2] @ shift, (width, height), flags=flags)
         else:
-            map_x, map_y = _rolling_maps(knots, rect, read_out)
+            map_x, map_y = _rolling_maps(knots, rect, read_out, coarse)
             one = cv2.remap(sprite, map_x, map_y, cv2.INTER_LINEAR)
-        total = np.asarray(one if total is None else cv2.add(total, one), dtype=np.float32)
+        total = np.asarray(one if total is None else cv2.add(total, one, dst=total), dtype=np.float32)
     if total is None:
         raise ValueError("expected at least one exposure, got none")
-    if len(matrices) > 1:
-        total *= np.float32(1.0 / len(matrices))
+    if len(back) > 1:
+        total *= np.float32(1.0 / len(back))
     return total
 
 
-def _rolling_maps(knots: Matrix, rect: Rect, read_out: ReadOut) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Where each pixel of `rect` comes from in the sprite, each line by its own placement."""
+def _rolling_maps(
+    back: Matrix, rect: Rect, read_out: ReadOut, coarse: int
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Where each pixel of `rect` comes from in the sprite, each line by its own placement.
+
+    back: (knots, 3, 3), each scaled to 1 in its corner; coarse: lines of the whole picture to one of this.
+    """
     x, y, width, height = rect
     first, count = (x, width) if read_out.along_x else (y, height)
-    low = first // KNOT_PX
-    high = (first + count - 1) // KNOT_PX + 2
-    back = np.linalg.inv(knots[low:high])
-    back /= back[:, 2:, 2:]
-    lines = np.arange(first, first + count) / KNOT_PX - low
-    index = np.minimum(lines.astype(np.int64), len(back) - 2)
-    share = (lines - index)[:, None, None]
+    lines = np.arange(first, first + count, dtype=np.float64)
+    knot = (lines * coarse + (coarse - 1) / 2) / KNOT_PX
+    index = np.minimum(knot.astype(np.int64), len(back) - 2)
+    share = (knot - index)[:, None, None]
     b = back[index] * (1 - share) + back[index + 1] * share
-    fixed = np.arange(first, first + count, dtype=np.float64)[:, None]  # the line's own coordinate
     free = np.arange(y, y + height) if read_out.along_x else np.arange(x, x + width)
     moving = free.astype(np.float32)[None, :]
     line, run = (0, 1) if read_out.along_x else (1, 0)
-    start = (b[:, :, line] * fixed + b[:, :, 2]).astype(np.float32)
+    start = (b[:, :, line] * lines[:, None] + b[:, :, 2]).astype(np.float32)
     step = b[:, :, run].astype(np.float32)
-    weight = 1.0 / (start[:, 2:] + step[:, 2:] * moving)
-    map_x = (start[:, :1] + step[:, :1] * moving) * weight
-    map_y = (start[:, 1:2] + step[:, 1:2] * moving) * weight
-    if read_out.along_x:
-        return np.ascontiguousarray(map_x.T), np.ascontiguousarray(map_y.T)
-    return map_x, map_y
+    weight = step[:, 2:] * moving
+    weight += start[:, 2:]
+    np.reciprocal(weight, out=weight)
+    maps = []
+    for axis in (0, 1):
+        at = step[:, axis : axis + 1] * moving
+        at += start[:, axis : axis + 1]
+        at *= weight
+        maps.append(np.ascontiguousarray(at.T) if read_out.along_x else at)
+    return maps[0], maps[1]
+
+
+def _back(matrices: Matrix) -> Matrix:
+    """The inverses, scaled to 1 in their corner."""
+    back = np.linalg.inv(matrices)
+    return np.asarray(back / back[..., 2:, 2:])
 
 
 def _as_grid(places: ArmPlaces) -> ArmPlaces:
@@ -411,6 +455,14 @@ def _joined(first: Rect, second: Rect) -> Rect:
     return x, y, right - x, bottom - y
 
 
+def union(rects: Sequence[Rect]) -> Rect:
+    """The smallest rectangle around all of them."""
+    whole = NOWHERE
+    for rect in rects:
+        whole = _joined(whole, rect)
+    return whole
+
+
 def arm_layers(
     size_px: tuple[int, int],
     sprite: ArmSprite,
@@ -428,9 +480,10 @@ def arm_layers(
     for part, frames in reversed(parts) if sprite.hand_over else parts:
         matrices = projection @ frames @ part.to_mm
         sheet = part.picture.shape
-        rect = _bounds(matrices.reshape(-1, 3, 3), (sheet[1], sheet[0]), size_px)
-        if rect[2]:
-            seen = _warped(part.picture, matrices, rect, read_out)
+        pieces = _pieces(matrices, (sheet[1], sheet[0]), size_px)
+        back = _back(matrices) if pieces else matrices
+        for rect in pieces:
+            seen = _warped(part.picture, back, rect, read_out)
             layers.append(Layer(rect, _three(1.0 - seen[..., 3]), np.ascontiguousarray(seen[..., :3])))
     return layers
 
@@ -464,9 +517,12 @@ def shadow_layers(
     surface_mm: float = 0.0,
     read_out: ReadOut | None = None,
 ) -> list[Layer]:
-    """What `paint_shadow` lays on a canvas of `size_px`."""
+    """What `paint_shadow` lays on a canvas of `size_px`: worked out at half the size, for it is soft."""
     grid = _as_grid(places)
-    layers = []
+    half_size = ((size_px[0] + 1) // 2, (size_px[1] + 1) // 2)
+    # A coarse pixel p covers fine pixels 2p and 2p + 1, whose middle is 2p + 0.5.
+    halved = np.array([[0.5, 0, -0.25], [0, 0.5, -0.25], [0, 0, 1.0]]) @ projection
+    dark: list[tuple[Rect, NDArray[np.float32]]] = []
     for part, frames, height in (
         (sprite.hand, hand_frames(sprite.look, grid), (grid.tip_height_mm + grid.wrist_height_mm) / 2),
         (sprite.forearm, forearm_frames(sprite.look, grid), (grid.wrist_height_mm + grid.elbow_height_mm) / 2),
@@ -481,15 +537,27 @@ def shadow_layers(
             cast[0, 2:] = along_x, -along_x * surface_mm
             cast[1, 2:] = along_y, -along_y * surface_mm
             cast[2, 3] = surface_mm
-            matrices = projection @ cast @ frames @ part.shadow_to_mm
+            matrices = halved @ cast @ _few(frames) @ part.shadow_to_mm
             which = int(np.argmin(np.abs(np.log(np.array(SHADOW_BLURS_MM) / max(blur_mm, 0.5)))))
             sheet = part.shadows[which]
-            rect = _bounds(matrices.reshape(-1, 3, 3), (sheet.shape[1], sheet.shape[0]), size_px)
+            hull = _outline(matrices, (sheet.shape[1], sheet.shape[0]))
+            rect = NOWHERE if hull is None else _clip(hull.min(axis=0), hull.max(axis=0), half_size)
             if rect[2]:
-                dark = _warped(sheet, _few(matrices), rect, read_out) * np.float32(min(depth, 0.85))
-                # Half of the light taken away is less than half as dark on a screen: the power is 1 / 2.2.
-                layers.append(Layer(rect, _three(np.asarray(cv2.pow(1.0 - dark, 1 / 2.2), dtype=np.float32))))
-    return layers
+                seen = _warped(sheet, _back(matrices), rect, read_out, coarse=2)
+                seen *= np.float32(-min(depth, 0.85))
+                seen += np.float32(1.0)
+                dark.append((rect, seen))
+    whole = union([rect for rect, _ in dark])
+    if whole[2] == 0:
+        return []
+    left, top, width, height_px = whole
+    keep = np.ones((height_px, width), dtype=np.float32)
+    for (x, y, w, h), amount in dark:
+        keep[y - top : y - top + h, x - left : x - left + w] *= amount
+    # Half of the light taken away is less than half as dark on a screen: the power is 1 / 2.2.
+    soft = cv2.resize(cv2.pow(keep, 1 / 2.2), (2 * width, 2 * height_px), interpolation=cv2.INTER_LINEAR)
+    rect = (2 * left, 2 * top, min(2 * width, size_px[0] - 2 * left), min(2 * height_px, size_px[1] - 2 * top))
+    return [Layer(rect, _three(np.ascontiguousarray(soft[: rect[3], : rect[2]], dtype=np.float32)))]
 
 
 def paint_shadow(
@@ -513,14 +581,6 @@ def paint_shadow(
     return union([layer.rect for layer in layers])
 
 
-def _few(matrices: Matrix) -> Matrix:
+def _few(frames: Matrix) -> Matrix:
     """At most three of the exposures: a shadow is soft already."""
-    return matrices if len(matrices) <= 3 else matrices[np.linspace(0, len(matrices) - 1, 3).round().astype(int)]
-
-
-def union(rects: Sequence[Rect]) -> Rect:
-    """The smallest rectangle around all of them."""
-    whole = NOWHERE
-    for rect in rects:
-        whole = _joined(whole, rect)
-    return whole
+    return frames if len(frames) <= 3 else frames[np.linspace(0, len(frames) - 1, 3).round().astype(int)]

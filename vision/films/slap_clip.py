@@ -434,7 +434,7 @@ def _truth(motion: Motion, on: tuple[int, ...], layer: int) -> HandTruth:
 
 def _moments(spec: SlapSpec, duration_s: float, rng: np.random.Generator) -> list[tuple[int, float]]:
     """Each frame's stamp (film clock's ticks) and when its picture was taken."""
-    at_s = float(rng.uniform(0, 1 / spec.fps))
+    at_s = 0.0  # an MP4 that starts later keeps its start to the millisecond only
     out: list[tuple[int, float]] = []
     taken = at_s
     while at_s < duration_s:

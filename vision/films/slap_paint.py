@@ -15,9 +15,9 @@ from vision.films.slap_spec import SlapSpec
 
 Canvas = NDArray[np.float32]
 
-PX_AN_EXPOSURE = 2.5
+PX_AN_EXPOSURE = 3.0
 """A moving hand is painted once for every so many pixels that it moves while the shutter is open."""
-MOST_EXPOSURES = 14
+MOST_EXPOSURES = 10
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,166 @@
+"""Slap clips: what the truth says is in the pixels, the stamps and the sound."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+from scipy import signal
+
+from referee.bad_input import BadInput
+from vision.films.arms import ReadOut
+from vision.films.encode import SAMPLE_RATE, Encoding
+from vision.films.kinematics import HELD_OUT, NO_CONTACT, Family, Strike
+from vision.films.slap_clip import SlapClip, make_slap_clip
+from vision.films.slap_spec import SlapSpec
+
+PLAIN = SlapSpec(fps=120, hands=1, strike=Strike.SIDEWAYS, noise=0.8, shutter_s=1 / 500, px_per_mm=1.0, sound=False)
+
+
+def _changes(clip: SlapClip) -> tuple[np.ndarray, np.ndarray]:
+    """Between each two frames: the middle of their stamps, s, and how much of the picture changed."""
+    stamps, changes, last = [], [], None
+    for frame in clip.frames():
+        small = frame.image[::2, ::2].astype(np.int16)
+        if last is not None:
+            moved = np.abs(small - last[1]).max(axis=2) > 18
+            stamps.append((frame.at_ns + last[0]) / 2e9)
+            changes.append(float(moved.mean()))
+        last = (frame.at_ns, small)
+    return np.array(stamps), np.array(changes)
+
+
+@pytest.mark.parametrize("seed", [3, 5, 7])
+def test_the_picture_comes_to_rest_at_the_truths_contact(seed: int) -> None:
+    clip = make_slap_clip(PLAIN, seed)
+    (hand,) = clip.truth.hands
+    at, changes = _changes(clip)
+    contact = (hand.contact_ns or 0) / 1e9
+    before = changes[(at > contact - 0.03) & (at < contact)].mean()
+    resting = changes[(at > contact + 0.13) & (at < hand.lifts_ns / 1e9)]
+    assert resting.max() < 0.1 * before
+    moving = at[(changes > 0.5 * before) & (at < hand.lifts_ns / 1e9 - 0.01)]
+    assert moving.max() == pytest.approx(contact, abs=0.018)
+
+
+def test_the_same_seed_gives_the_same_clip_and_another_one_another() -> None:
+    spec = replace(PLAIN, fps=30, shutter_s=1 / 100)
+    one, same, other = (list(make_slap_clip(spec, seed).frames()) for seed in (8, 8, 9))
+    assert len(one) == len(same)
+    assert all(np.array_equal(a.image, b.image) and a.at_ns == b.at_ns for a, b in zip(one, same, strict=True))
+    assert not np.array_equal(one[-30].image, other[-30].image)
+
+
+def test_hands_are_where_the_table_says() -> None:
+    """The pile's cards lie under the pile's place; the arm comes in from its own seat's side."""
+    clip = make_slap_clip(replace(PLAIN, hands=2), 11)
+    table = clip.table
+    (pile,) = table.piles
+    frames = list(clip.rendered())
+    first = frames[0].image.astype(np.int16)
+    for hand in clip.truth.hands:
+        # Just after it has come in and before any other: the change is on the seat's side of the pile.
+        seat = next(spot for spot in table.seats if spot.seat == hand.seat)
+        at = min(frames, key=lambda frame: abs(frame.at_ns - hand.lifts_ns)).image
+        moved = np.abs(at.astype(np.int16) - first).max(axis=2) > 25
+        ys, xs = np.nonzero(moved)
+        mm = table.to_mm(np.column_stack([xs, ys]).astype(np.float64))
+        towards = np.array(seat.at_mm) - np.array(pile.at_mm)
+        towards /= np.linalg.norm(towards)
+        along = (mm - np.array(pile.at_mm)) @ towards
+        aside = np.abs((mm - np.array(pile.at_mm)) @ np.array([-towards[1], towards[0]]))
+        assert ((along > 110) & (aside < 110)).sum() > 800
+
+
+def test_sound_starts_at_contact_plus_the_clips_delay() -> None:
+    spec = replace(PLAIN, sound=True, hands=3, gaps_s=(0.08, 0.11), sound_delay_s=0.037, sound_drift=50e-6)
+    clip = make_slap_clip(spec, 21)
+    audio = clip.audio
+    assert audio is not None
+    sharp = np.abs(signal.sosfilt(signal.butter(4, 4000, "highpass", fs=SAMPLE_RATE, output="sos"), audio))
+    for hand in clip.truth.hands:
+        heard = ((hand.contact_ns or 0) / 1e9 * (1 + spec.sound_drift) + spec.sound_delay_s) * SAMPLE_RATE
+        at = round(heard)
+        quiet = sharp[at - 240 : at - 3].max()
+        onset = at - 6 + int(np.argmax(sharp[at - 6 : at + 60] > 2.0 * quiet))
+        assert abs(onset - heard) / SAMPLE_RATE < 0.0001
+
+
+@pytest.mark.parametrize("codec", ["h264", "hevc"])
+def test_a_coded_clip_keeps_every_stamp(codec: str, tmp_path: Path) -> None:
+    spec = replace(
+        PLAIN, fps=30, shutter_s=1 / 200, variable_rate=0.2, dropped=0.05, encoding=Encoding(codec, 26, "ultrafast")
+    )
+    clip = make_slap_clip(replace(spec, sound=True), 5)
+    frames = list(clip.frames())
+    assert tuple(frame.at_ns for frame in frames) == clip.pts_ns
+    assert len(set(np.diff(clip.pts_ns) // 1_000_000)) > 3
+    path = tmp_path / "clip.mp4"
+    assert clip.write(path) == len(frames)
+    with av.open(str(path)) as container:
+        stream = container.streams.video[0]
+        stamps = [float(frame.pts * stream.time_base) for frame in container.decode(stream) if frame.pts is not None]
+        assert container.streams.audio
+    assert np.abs(np.array(stamps) * 1e9 - np.array(clip.pts_ns)).max() < 10_000
+
+
+def test_lost_frames_are_missing_or_repeat_the_one_before() -> None:
+    spec = replace(PLAIN, fps=60, dropped=0.3)
+    clip = make_slap_clip(spec, 6)
+    frames = list(clip.frames())
+    steps = np.diff([frame.at_ns for frame in frames])
+    assert (steps > 1.5e9 / 60).any()
+    same = [np.array_equal(a.image, b.image) for a, b in itertools.pairwise(frames)]
+    assert 3 < sum(same) < len(frames) / 2
+
+
+def test_hands_at_exactly_the_margin_asked_for() -> None:
+    clip = make_slap_clip(replace(PLAIN, hands=3, gaps_s=(0.010, 0.020)), 4)
+    contacts = [hand.contact_ns or 0 for hand in clip.truth.hands]
+    assert np.diff(contacts) == pytest.approx([10_000_000, 20_000_000], abs=2)
+    assert len(clip.truth.order) == 3
+
+
+def test_later_hands_lie_on_earlier_ones() -> None:
+    clip = make_slap_clip(replace(PLAIN, hands=4, family=Family.HAND_ON_HAND), 2)
+    hands = clip.truth.hands
+    assert max(hand.layer for hand in hands) >= 2
+    for number, hand in enumerate(hands):
+        for under in hand.lies_on:
+            assert under < number
+            assert hand.layer > hands[under].layer
+            assert hands[under].lifts_ns >= hand.lifts_ns
+
+
+def test_one_player_may_use_both_hands() -> None:
+    clip = make_slap_clip(replace(PLAIN, hands=3, family=Family.TWO_HANDS), 1)
+    seats = [hand.seat for hand in clip.truth.hands]
+    twice = next(seat for seat in seats if seats.count(seat) == 2)
+    assert {hand.left for hand in clip.truth.hands if hand.seat == twice} == {True, False}
+    assert len(clip.truth.order) == 2
+
+
+def test_families_without_contact_have_hands_without_contact() -> None:
+    for family in NO_CONTACT:
+        clip = make_slap_clip(replace(PLAIN, hands=3, family=family), 1)
+        assert any(hand.contact_ns is None for hand in clip.truth.hands)
+
+
+def test_drawn_specs_never_open_what_is_held_out() -> None:
+    rng = np.random.default_rng(0)
+    easy = [SlapSpec.drawn(rng) for _ in range(300)]
+    hard = [SlapSpec.drawn(rng, nominal=False) for _ in range(300)]
+    assert not any(spec.held_out for spec in easy + hard)
+    assert not any(spec.family in NO_CONTACT or spec.dropped for spec in easy)
+    assert {spec.family for spec in hard} == set(Family) - HELD_OUT
+    assert any(not spec.read_out_known for spec in hard)
+    assert {SlapSpec.drawn(rng, held_out=True).held_out for _ in range(60)} == {True, False}
+
+
+def test_nonsense_is_refused_all_at_once() -> None:
+    with pytest.raises(BadInput, match=r"hands: expected 1 to 12, got 0; shutter_s: expected at most"):
+        SlapSpec(hands=0, shutter_s=0.1, read_out=ReadOut())
