@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 from flask import Flask, Response, abort, g, jsonify, make_response, redirect, render_template, request
@@ -147,11 +148,12 @@ def create_app(live: LiveMatch, picture: Picture, door: Door) -> Flask:
 
     @app.get("/picture.mjpg")
     def film() -> Response:
+        # The boundary goes right after each picture: a browser shows a picture once it knows where it ends.
         parts = (
-            b"--picture\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n%b\r\n" % (len(jpeg), jpeg)
+            b"Content-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n%b\r\n--picture\r\n" % (len(jpeg), jpeg)
             for jpeg in picture.pictures()
         )
-        return Response(parts, mimetype="multipart/x-mixed-replace; boundary=picture")
+        return Response(chain((b"--picture\r\n",), parts), mimetype="multipart/x-mixed-replace; boundary=picture")
 
     @app.get("/log.jsonl")
     def log() -> Response:

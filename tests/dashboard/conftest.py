@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from referee.cards import Pile
-from referee.events import Dealt, Event, Shown, Slap
+from referee.cards import Card, Pile
+from referee.events import Dealt, Event, Shown, Slap, Tick
 from referee.instant import Instant
 from referee.match import Match
 from web.config import Chosen, choose
@@ -45,3 +45,24 @@ class Teller:
 @pytest.fixture
 def teller(snap: Chosen) -> Teller:
     return Teller(snap, seed=7)
+
+
+@pytest.fixture
+def race(snap: Chosen) -> list[Event]:
+    """Ben and Cleo race for two sevens; Ana then snaps at nothing."""
+
+    def shown(at_ms: int, seat: int, card: str) -> Event:
+        return Shown(at=Instant(at_ms * 1_000_000), seat=seat, card=Card(card), pile=Pile("up", seat))
+
+    def slap(at_ms: int, seat: int) -> Event:
+        return Slap(at=Instant(at_ms * 1_000_000, 3_000_000), seat=seat, pile=Pile("spot"))
+
+    return [
+        shown(0, 1, "7h"),
+        shown(2000, 2, "7s"),
+        slap(2300, 1),
+        slap(2380, 2),
+        shown(4000, 0, "2c"),
+        slap(4300, 0),
+        Tick(at=Instant(6_000_000_000)),
+    ]

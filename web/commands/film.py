@@ -23,6 +23,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--condition", default="clean", metavar="C", help="clean, dim, glare, …; several with +")
     parser.add_argument("--players", type=int, help="how many (default: the seed decides)")
     parser.add_argument("--silent", action="store_true", help="no sound track")
+    parser.add_argument("--preset", default="veryfast", help="of the H.264 encoder; slow makes smaller files")
+    parser.add_argument("--quality", type=int, help="rate factor of the encoder: higher is smaller (default 24)")
     parser.add_argument("--codec", default="h264", choices=("h264", "hevc", "mjpeg"), help="default h264")
 
 
@@ -41,9 +43,11 @@ def run(args: argparse.Namespace) -> int:
         players=args.players,
         sound=not args.silent,
         codec=args.codec,
+        preset=args.preset,
+        quality=args.quality,
     )
     report = make_film(order, args.out, progress=_bar if sys.stderr.isatty() else None)
-    print(  # noqa: T201 - the command line speaks
+    print(
         f"{report.path}: {report.frames} frames, {report.seconds:.1f} s of {args.game}, "
         f"made in {report.wall_s:.1f} s: {report.frames_per_second:.0f} frames a second"
     )
@@ -61,4 +65,4 @@ def _bar(done: int, of: int) -> None:
     if done % 15 == 0 or done + 1 == of:
         filled = 30 * (done + 1) // of
         end = "\n" if done + 1 == of else ""
-        print(f"\r[{'#' * filled}{'.' * (30 - filled)}] {done + 1}/{of}", end=end, file=sys.stderr)  # noqa: T201
+        print(f"\r[{'#' * filled}{'.' * (30 - filled)}] {done + 1}/{of}", end=end, file=sys.stderr)

@@ -1,0 +1,184 @@
+"""`palmreader review`: judge recorded video, or only time the slaps and read the cards in it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from referee.bad_input import BadInput
+from referee.events import Event, Tick
+from referee.match import Match
+from referee.recording import dump
+from referee.ruling import Ruling
+from vision.sources.pieces import Piece
+from vision.sources.video import VideoFile
+from vision.table import Table
+from vision.verdict import SlapVerdict, judge_slap, slaps_in
+from web.config import Chosen, add_match_options, choose, dealer_seat, read_rules
+from web.games import game_named
+from web.notation import Notation
+from web.table_watch import pipeline_for, watch
+from web.telling import Teller, clock, when
+from web.words import DEFAULT_LANGUAGE, words
+
+HELP = "judge recorded video: events, rulings and who slapped first"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    parser.add_argument("videos", nargs="+", type=Path, metavar="VIDEO", help="a video, or a folder of pictures")
+    add_match_options(parser, game_option=True)
+    parser.add_argument("--deck", default="", metavar="D", help="the deck that is played with (default: the game's)")
+    parser.add_argument("--table", type=Path, metavar="T.toml", help="where the table, its seats and piles are")
+    parser.add_argument("--watch-only", action="store_true", help="no game: time slaps, read cards")
+    parser.add_argument("--labels", type=Path, metavar="CSV", help="compare a folder of pictures with labels by eye")
+    parser.add_argument("--json", action="store_true", help="events, rulings and verdicts as JSON lines")
+    parser.add_argument("--record", type=Path, metavar="OUT.jsonl", help="keep the match's log as it was told")
+    parser.add_argument("--lang", default=DEFAULT_LANGUAGE, metavar="LANGUAGE", help="the language of the words")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Review one after another."""
+    for path in args.videos:
+        if not path.exists():
+            raise BadInput.of(str(path), "a video or a folder of pictures", "no such file")
+        if path.is_dir():
+            from web.stills_review import review_stills
+
+            if not args.watch_only:
+                raise BadInput.of(str(path), "a video to judge a game by, or --watch-only", "a folder of pictures")
+            for line in review_stills(path, labels=args.labels, as_json=args.json):
+                _say(line)
+        elif args.watch_only:
+            raise BadInput.of("review --watch-only", "a folder of pictures", str(path))
+        else:
+            _review_game(path, args)
+    return 0
+
+
+def _review_game(path: Path, args: argparse.Namespace) -> None:
+    if args.game is None:
+        raise BadInput.of("review", "a game, like --game snap, or --watch-only", "neither")
+    chosen = _chosen(args)
+    table = Table.from_toml(args.table or _table_beside(path))
+    match: Match[Any] = Match(chosen.game, chosen.setup)
+    refused: list[tuple[Event, str]] = []
+    with VideoFile(path, sound=False) as video:
+        pipeline = pipeline_for(chosen.game, chosen.setup, table.scaled_to(video.info.size_px))
+        for watched in watch(_with_bar(video, video.info.duration_ns), pipeline, match):
+            refused += watched.refused
+    if args.record is not None:
+        _record(args.record, chosen, match)
+    lines = _json_lines(chosen, match) if args.json else _lines(chosen, match, args.lang)
+    for line in lines:
+        _say(line)
+    for event, reason in refused:
+        _note(f"left out: {dump(event)}: {reason}")
+
+
+def _chosen(args: argparse.Namespace) -> Chosen:
+    game = game_named(args.game)
+    if not args.players:
+        raise BadInput.of("players", "names in seat order, like --players Ana,Ben", "none")
+    options = read_rules(args.rules) if args.rules else {}
+    dealer = dealer_seat(args.dealer, args.players)
+    return choose(game, args.players, dealer=dealer, deck=args.deck, options=options)
+
+
+def _table_beside(path: Path) -> Path:
+    """A table file that lies beside the video, as films have it."""
+    beside = path.with_suffix(".table.toml")
+    if not beside.is_file():
+        raise BadInput.of("table", f"--table T.toml, or a file {beside.name} beside the video", "neither")
+    return beside
+
+
+# --- what is said --------------------------------------------------------------------------------------
+
+
+def verdicts_of(match: Match[Any]) -> list[tuple[int, SlapVerdict]]:
+    """The verdict of every slap of a match, each with the id of its last event."""
+    confidence = float(match.setup.options["confidence"])
+    players = len(match.setup.players)
+    return [(slaps[-1].id, judge_slap(slaps, players, confidence, finish)) for slaps, finish in slaps_in(match.course)]
+
+
+def _in_order(match: Match[Any]) -> Iterator[Event | Ruling | SlapVerdict]:
+    """The course as it stands, each ruling after the last event that it rests on, each verdict after its slaps."""
+    places = {event.id: place for place, event in enumerate(match.course)}
+    after: dict[int, list[Ruling]] = {}
+    for ruling in match.rulings:
+        last = max((places[number] for number in ruling.because if number in places), default=len(places) - 1)
+        after.setdefault(last, []).append(ruling)
+    verdicts = dict(verdicts_of(match))
+    for place, event in enumerate(match.course):
+        if not isinstance(event, Tick):
+            yield event
+        yield from after.get(place, ())
+        if event.id in verdicts:
+            yield verdicts[event.id]
+
+
+def _json_lines(chosen: Chosen, match: Match[Any]) -> Iterator[str]:
+    yield dump(chosen.header)
+    for item in _in_order(match):
+        yield json.dumps(item.to_json()) if isinstance(item, SlapVerdict) else dump(item)
+    board = match.board
+    yield json.dumps(
+        {
+            "kind": "note",
+            "text": "cards: " + ", ".join(f"{pile} {count}" for pile, count in board.counts.items()),
+        }
+    )
+
+
+def _lines(chosen: Chosen, match: Match[Any], language: str) -> Iterator[str]:
+    spoken = words(language)
+    players = chosen.setup.players
+    teller = Teller(chosen.game, players, spoken)
+    notation = Notation.of(spoken.verbs(chosen.game.name), players, chosen.setup.deck)
+    latest = match.course[-1] if match.course else None
+    for item in _in_order(match):
+        if isinstance(item, SlapVerdict):
+            yield f"{'':>9}  = {item.in_words(players)}"
+        elif isinstance(item, Ruling):
+            yield from teller.ruling(item, when(item, match, latest) if latest else 0)
+        else:
+            doubt = f"  ± {item.at.sd_ns / 1e6:.0f} ms" if item.at.sd_ns else ""
+            yield f"{clock(item.at.at_ns):>9}  {notation.print(item) or dump(item)}{doubt}"
+    yield from teller.board(match.board)
+
+
+def _record(path: Path, chosen: Chosen, match: Match[Any]) -> None:
+    text = "\n".join([dump(chosen.header), *(dump(event) for event in match.log)]) + "\n"
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BadInput.of(str(path), "a place that can be written", error.strerror or "none") from error
+
+
+def _with_bar(pieces: Iterator[Piece] | VideoFile, duration_ns: int | None) -> Iterator[Piece]:
+    """A progress bar where a person is watching."""
+    shown = sys.stderr.isatty() and bool(duration_ns)
+    percent = -1
+    for piece in pieces:
+        if shown and duration_ns:
+            now = min(100, 100 * piece.at_ns // duration_ns)
+            if now != percent:
+                percent = now
+                _note(f"\r[{'#' * (percent * 3 // 10):<30}] {percent:>3} %", end="")
+        yield piece
+    if shown:
+        _note("\r" + " " * 40, end="\r")
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)  # noqa: T201 - the command's answer
+
+
+def _note(text: str, end: str = "\n") -> None:
+    print(text, end=end, file=sys.stderr, flush=True)  # noqa: T201 - beside the command's answer
