@@ -1,0 +1,143 @@
+"""The options of `python -m vision.training …`, and what each command calls."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; status 0, or 2 and one line for bad input."""
+    args = _parser().parse_args(argv)
+    cv2.setNumThreads(1)
+    try:
+        status: int = args.run(args)
+    except (ValueError, OSError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m vision.training", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    artwork = commands.add_parser("artwork", help="fetch deck artwork by package name and rasterise it")
+    artwork.add_argument("--out", type=Path, required=True, metavar="DIR")
+    artwork.set_defaults(run=_artwork)
+
+    compose = commands.add_parser("compose", help="render training pictures: tables, or crops of single cards")
+    compose.add_argument("--artwork", type=Path, required=True, metavar="DIR")
+    compose.add_argument("--out", type=Path, required=True, metavar="DIR")
+    compose.add_argument("--kind", choices=["tables", "crops"], default="tables")
+    compose.add_argument("--count", type=int, default=500)
+    compose.add_argument("--seed", type=int, default=1)
+    compose.add_argument("--held-out", action="store_true", help="crops of the decks that no training sees")
+    compose.set_defaults(run=_compose)
+
+    photos = commands.add_parser("photos", help="turn labelled photographs into oriented labels and crops")
+    photos.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
+    photos.add_argument("--out", type=Path, required=True, metavar="DIR")
+    photos.add_argument("--repeats", type=int, default=6, help="crops of each card, each cut and lit anew")
+    photos.set_defaults(run=_photos)
+
+    reader = commands.add_parser("reader", help="train the reader for a while, resuming, and export it")
+    _training(reader, rate=1.5e-3, steps=2800)
+    reader.add_argument("--crops", type=Path, required=True, metavar="DIR", help="train-*.npz and real-train-*.npz")
+    reader.add_argument("--data", choices=["both", "rendered", "real"], default="both")
+    reader.add_argument("--frozen", type=int, default=0, help="first layers that keep their weights")
+    reader.set_defaults(run=_reader)
+
+    detector = commands.add_parser("detector", help="train the detector for a while, resuming, and export it")
+    _training(detector, rate=4e-4, steps=1600)
+    detector.add_argument("--rendered", type=Path, action="append", default=[], metavar="DIR")
+    detector.add_argument("--real", type=Path, action="append", default=[], metavar="DIR")
+    detector.add_argument("--side", type=int, default=448)
+    detector.add_argument("--frozen", type=int, default=3)
+    detector.set_defaults(run=_detector)
+    return parser
+
+
+def _training(parser: argparse.ArgumentParser, rate: float, steps: int) -> None:
+    parser.add_argument("--start", type=Path, metavar="WEIGHTS.pt")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where the checkpoint lies")
+    parser.add_argument("--minutes", type=float, default=40.0, help="wall time of this piece")
+    parser.add_argument("--steps", type=int, default=steps, help="length of the whole schedule, over all pieces")
+    parser.add_argument("--rate", type=float, default=rate)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=1)
+
+
+def _artwork(args: argparse.Namespace) -> int:
+    from vision.training.artwork import collect
+
+    for deck in collect(args.out):
+        sys.stdout.write(f"{deck.name}: {len(deck.names('faces'))} faces{', held out' * deck.held_out}\n")
+    return 0
+
+
+def _compose(args: argparse.Namespace) -> int:
+    if args.kind == "crops":
+        from vision.training.crops import compose_crops
+
+        name = f"{'held' if args.held_out else 'train'}-{args.seed:02d}.npz"
+        compose_crops(args.artwork, args.out / name, args.count, args.seed, args.held_out)
+        return 0
+    from vision.training.compose import compose_scenes
+
+    compose_scenes(args.artwork, args.out, args.count, args.seed)
+    return 0
+
+
+def _photos(args: argparse.Namespace) -> int:
+    from vision.cards.reader import FaceReader
+    from vision.training.boxes import write_real
+    from vision.training.photos import Labeller, held_out, real_crops
+
+    labeller, reader = Labeller.shipped(), FaceReader.shipped()
+    args.out.mkdir(parents=True, exist_ok=True)
+    rng = np.random.default_rng(5)
+    for folder in args.folders:
+        name = f"{folder.parent.name}_{folder.name}"
+        photos = list(labeller.label(folder))
+        for kind, chosen, repeats in [
+            ("train", [photo for photo in photos if not held_out(photo.path)], args.repeats),
+            ("valid", [photo for photo in photos if held_out(photo.path)], 1),
+        ]:
+            pictures = write_real(chosen, args.out / f"boxes-{kind}", name)
+            crops, classes = real_crops(chosen, rng, repeats, reader)
+            np.savez(args.out / f"real-{kind}-{name}.npz", crops=crops, classes=classes)
+            mirrored = sum(photo.mirrored for photo in chosen)
+            sys.stdout.write(f"{name} {kind}: {pictures} pictures, {len(classes)} crops, {mirrored} mirrored\n")
+    return 0
+
+
+def _reader(args: argparse.Namespace) -> int:
+    from vision.training.reader import Plan, export, train
+
+    rendered = (args.crops,) if args.data in ("both", "rendered") else ()
+    real = (args.crops,) if args.data in ("both", "real") else ()
+    plan = Plan(
+        args.out, args.minutes, args.steps, rendered, real, start=args.start, rate=args.rate,
+        seed=args.seed, threads=args.threads, frozen=args.frozen,
+    )  # fmt: skip
+    export(train(plan, sys.stdout), args.out / "model.onnx")
+    return 0
+
+
+def _detector(args: argparse.Namespace) -> int:
+    from vision.training.detector import Plan, export, train
+
+    if args.start is None:
+        raise ValueError("--start: expected ultralytics weights with oriented boxes to begin from, got none")
+    plan = Plan(
+        args.start, args.out, tuple(args.rendered), tuple(args.real), args.minutes, args.steps, side=args.side,
+        rate=args.rate, frozen=args.frozen, seed=args.seed, threads=args.threads,
+    )  # fmt: skip
+    export(args.start, train(plan, sys.stdout), args.out / "model.onnx")
+    return 0
