@@ -976,11 +976,17 @@ def _exposed(
     face = _face(state, card)
     about = (("card", str(card)),)
     if face.word == "flip" and how == "H12":
+        if state.discards < 2:
+            return state  # Nothing lies under it that could become the top.
         rulings.append(_note("H12", "bury_flip", by, event.id, about=about))
         return replace(state, duty=Duty("bury", by, by, "H12"))
     if face.word == "number" or not state.house.exposed_acts:
         return state
     if face.word == "hit hand":
+        if state.draw < 1 and how == "H26":
+            state = _shuffled(state, "H26", event, rulings)
+        if state.discards < 2 if how == "H12" else state.draw < 1:
+            return state
         rulings.append(_note("H26", "bury_exposed", by, event.id, about=about))
         return replace(state, duty=Duty("bury", by, by, how))
     clause, what = ("H12", "flip_exposed") if face.word == "flip" else ("H26", f"{face.word.replace(' ', '_')}_exposed")
