@@ -208,6 +208,11 @@ class Picture:
         """Whether anybody looks: nothing need be encoded where nobody does."""
         return self._viewers > 0
 
+    def wait_for_viewer(self, timeout_s: float) -> bool:
+        """Wait until somebody looks; False: nobody came."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._viewers > 0, timeout_s)
+
     @property
     def newest(self) -> bytes:
         """The newest picture, empty where there is none yet."""
@@ -229,7 +234,9 @@ class Picture:
     def pictures(self) -> Iterator[bytes]:
         """Each new picture as it comes, for one viewer; one who is slow misses some."""
         seen = 0
-        self._viewers += 1
+        with self._changed:
+            self._viewers += 1
+            self._changed.notify_all()
         try:
             while True:
                 with self._changed:
@@ -242,4 +249,5 @@ class Picture:
                 if closed:
                     return
         finally:
-            self._viewers -= 1
+            with self._changed:
+                self._viewers -= 1
