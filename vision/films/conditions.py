@@ -18,7 +18,7 @@ class Condition:
     tops: tuple[str, ...] = ("oak", "walnut", "pine", "cherry", "cloth-green", "cloth-blue", "cloth-grey")
     level: float = 1.0
     """How bright the picture is beside a well-exposed one."""
-    noise: float = 1.6
+    noise: float = 1.3
     """Standard deviation of the sensor's noise in steps of 255, on luma."""
     exposure_s: float = 1 / 120
     glare: float = 0.0

@@ -49,6 +49,8 @@ class FilmOrder:
     codec: str = "h264"
     preset: str = "veryfast"
     """x264's: slower ones make smaller files."""
+    quality: int | None = None
+    """Overrides the condition's rate factor."""
 
     def __post_init__(self) -> None:
         """Refuse what can't be filmed, all of it at once."""
@@ -189,7 +191,7 @@ def make_film(
                 progress(number, len(shoot.ticks))
             yield each
 
-    encoding = Encoding(order.codec, shoot.condition.quality, order.preset)
+    encoding = Encoding(order.codec, order.quality or shoot.condition.quality, order.preset)
     frames = write_film(path, counted(), shoot.camera.size_px, order.fps, shoot.sound(), encoding)
     about = {
         "version": VERSION,

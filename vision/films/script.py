@@ -130,6 +130,8 @@ class HandTrack:
         if i < 0 or i + 1 >= len(self.keys):
             return None
         a, b = self.keys[i], self.keys[i + 1]
+        if a.pose == b.pose == "away":
+            return None
         x, y, height = self._between(a, b, at_s)
         share = smooth((at_s - a.at_s) / max(b.at_s - a.at_s, 1e-9))
         return HandAt(x, y, height, _POSES.get(a.pose, a.pose), _POSES.get(b.pose, b.pose), share)
@@ -149,7 +151,11 @@ class HandTrack:
 
     def is_away(self, start_s: float, end_s: float) -> bool:
         """Whether the hand is off the table all through that span."""
-        return not self.keys or end_s <= self.times[0] or start_s >= self.times[-1]
+        if not self.keys or end_s <= self.times[0] or start_s >= self.times[-1]:
+            return True
+        first = bisect.bisect_right(self.times, start_s) - 1
+        last = min(bisect.bisect_left(self.times, end_s), len(self.keys) - 1)
+        return first >= 0 and all(key.pose == "away" for key in self.keys[first : last + 1])
 
 
 @dataclass(frozen=True, slots=True)

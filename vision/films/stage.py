@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from referee.cards import Card, Pile, Seat
 from referee.events import Event
@@ -30,8 +31,9 @@ from vision.films.script import (
 MOST_ASLANT_RAD = 0.2
 """How far a striking hand's direction may be off the straight way from its seat: more, and its arm would
 come in over the neighbour's edge."""
-AWAY_MM = 150.0
-"""How far beyond the table's edge the fingertips of a hand that has gone away are."""
+OUT_OF_SIGHT_MM = (200.0, 120.0)
+"""How far beyond the table's left and right, and its upper and lower edges nothing is seen: a 16:9 picture
+of a 3:2 table shows 110 mm at the sides, and a hand's spread fingers reach 60 mm."""
 ELBOW_MM = 430.0
 """Fingertips to elbow of an adult: 440 to 490 mm, less for a bent wrist."""
 
@@ -84,8 +86,9 @@ class Stage:
             sideways = np.array([-inward[1], inward[0]])
             for right in (True, False):
                 shoulder = edge + sideways * (95.0 if right else -95.0)
-                home = shoulder - inward * AWAY_MM
-                root = shoulder - inward * (AWAY_MM + ELBOW_MM)
+                away_mm = self._way_out(shoulder, -inward)
+                home = shoulder - inward * away_mm
+                root = shoulder - inward * (away_mm + ELBOW_MM)
                 self.hands[seat.seat, right] = Hand(
                     seat.seat,
                     right,
@@ -99,6 +102,17 @@ class Stage:
         self.strikes: list[Motion] = []
         self.contacts: list[Contact] = []
         self.events: list[Event] = []
+
+    def _way_out(self, start: NDArray[np.float64], outward: NDArray[np.float64]) -> float:
+        """How far outward a point is out of any picture of the whole table."""
+        middle = np.array(self.table_mm) / 2
+        reach = middle + OUT_OF_SIGHT_MM
+        ways = [
+            (math.copysign(float(reach[i]), float(outward[i])) - float(start[i] - middle[i])) / float(outward[i])
+            for i in (0, 1)
+            if abs(outward[i]) > 0.05
+        ]
+        return max(min(ways), 60.0)
 
     # --- piles ------------------------------------------------------------------------------------
 
@@ -322,7 +336,7 @@ class Stage:
                 motion.tip_mm[1] + reach * (math.sin(aim) - math.sin(motion.heading_rad)),
             ),
             stays_s=stays_s if motion.touches else motion.stays_s,
-            away_mm=math.dist(motion.tip_mm, edge) + AWAY_MM,
+            away_mm=self._way_out(np.array(motion.tip_mm), -np.array([math.cos(way), math.sin(way)])),
             waits_s=0.0,
             poised_s=motion.poised_s if how is Strike.FLICK else 0.0,
         )
