@@ -19,6 +19,11 @@ from web.config import Chosen
 #: A page that was away for longer than so many updates gets everything anew.
 _KEPT_UPDATES = 2_000
 
+#: Some browsers show a picture only when the next one comes: the last one before a pause is sent twice.
+_REPEAT_S = 0.2
+#: A picture now and then where nothing changes finds out who has left.
+_ALIVE_S = 10.0
+
 
 @dataclass(frozen=True, slots=True)
 class Update:
@@ -237,16 +242,19 @@ class Picture:
         with self._changed:
             self._viewers += 1
             self._changed.notify_all()
+        repeated = True
         try:
             while True:
                 with self._changed:
                     if self._number == seen and not self._closed:
-                        self._changed.wait(timeout=10)
-                    fresh = self._number > seen
+                        self._changed.wait(timeout=_ALIVE_S if repeated else _REPEAT_S)
+                    repeated = self._number == seen
                     seen, jpeg, closed = self._number, self._jpeg, self._closed
-                if jpeg and (fresh or not closed):
-                    yield jpeg  # the last one again after a while of nothing, which also finds out who has left
+                if jpeg:
+                    yield jpeg
                 if closed:
+                    if jpeg and not repeated:
+                        yield jpeg
                     return
         finally:
             with self._changed:
