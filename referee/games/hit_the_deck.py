@@ -587,7 +587,7 @@ def _dealt(state: HitTheDeckState, event: Dealt, rulings: Rulings) -> HitTheDeck
     dealer = due if event.seat is None else event.seat
     if dealer != due:
         key = _fault_key(event, "wrong_dealer")
-        if not _fault(state, rulings, "H33", "wrong_dealer", dealer, event, about=(("due", str(due)),), key=key):
+        if not _fault(state, rulings, "H33", "wrong_dealer", dealer, event, about=(("expected", str(due)),), key=key):
             dealer = due
     hand = state.hand + (state.phase != "deal")
     return _deal(replace(state, hand=hand), dealer)
@@ -600,10 +600,10 @@ def _first_card(state: HitTheDeckState, event: Shown, rulings: Rulings) -> HitTh
         rulings.append(_note("H1", "jewellery_off", None, event.id))
     state = replace(state, begun=True)
     if face.word == "hit hand":  # H4: it goes back into the draw pile, and the next one is the first card.
-        rulings.append(_note("H4", "bury_first", state.dealer, event.id, about=(("card", str(card)),)))
+        rulings.append(_note("H4", "bury_first", state.dealer, event.id, about=(("card", _told(card)),)))
         return state
     first = state.next_seat(state.dealer, 1)
-    about = (("card", str(card)),)
+    about = (("card", _told(card)),)
     rulings.append(_note("H3", "first_card", None, event.id, about=about))
     rulings.append(_note("H6", "begins", first, event.id, effects=(NextTurn(first),)))
     state = replace(
@@ -650,7 +650,7 @@ def _discarded(state: HitTheDeckState, event: Shown, rulings: Rulings) -> HitThe
     face = _face(state, card)
     if state.hands[seat] == 0:
         raise NotInThisGame(f"hit-the-deck: expected a card of a player who holds some, got {card} of seat {seat}")
-    about: tuple[tuple[str, str], ...] = (("card", str(card)),)
+    about: tuple[tuple[str, str], ...] = (("card", _told(card)),)
     state = _penalties_due(state, seat, event, rulings)
     if state.duty is not None:
         after = state.duty
@@ -708,7 +708,7 @@ def _out_of_turn(
     clause, what = ("H7", "two_cards") if seat == state.last_player and not state.drew else ("H6", "out_of_turn")
     stands = state.house.illegal_play == "stand"
     effects = () if stands else (TakeBack(seat, card),)
-    about = (("card", str(card)), ("due", str(state.duty.seat if state.duty else state.turn)))
+    about = (("card", _told(card)), ("expected", str(state.duty.seat if state.duty else state.turn)))
     if _fault(state, rulings, clause, what, seat, event, effects=effects, about=about) and not stands:
         return replace(state, back=state.back + 1)
     return _plays(replace(state, duty=None), event, seat, card, rulings)
@@ -718,7 +718,7 @@ def _is_the_drawn_card(state: HitTheDeckState, event: Shown, seat: Seat, card: C
     """H9: only the card just drawn may still be played; that it is that one nobody can see, so it may be disputed."""
     key = f"drawn:{event.id}"
     if state.answers.get(key) == "old":
-        about = (("card", str(card)),)
+        about = (("card", _told(card)),)
         return not _fault(state, rulings, "H9", "old_card", seat, event, about=about, key=key, choices=("drawn", "old"))
     rulings.append(
         Ruling(
@@ -729,7 +729,7 @@ def _is_the_drawn_card(state: HitTheDeckState, event: Shown, seat: Seat, card: C
             because=(state.drew_event, event.id),
             question=key,
             choices=("drawn", "old"),
-            about=(("card", str(card)),),
+            about=(("card", _told(card)),),
         )
     )
     return True
@@ -750,7 +750,7 @@ def _taken_back(
     """H34: the card goes back, that player draws one and the turn passes."""
     following = state.next_seat(seat)
     effects = (TakeBack(seat, card), Draw(seat, 1), NextTurn(following))
-    rulings.append(_note("H34", "goes_back", seat, event.id, effects=effects, about=(("card", str(card)),)))
+    rulings.append(_note("H34", "goes_back", seat, event.id, effects=effects, about=(("card", _told(card)),)))
     state = replace(state, turn=following, drew=0, back=state.back + 1)
     return _owes(state, seat, 1, "H34", event, rulings)
 
@@ -834,7 +834,7 @@ def _drew_out_of_turn(
         about = (("owed", str(paid.count)), ("surplus", str(count)))
         _fault(state, rulings, paid.clause, "penalty_too_many", seat, event, about=about)
     else:
-        about = (("count", str(count)), ("due", str(state.duty.seat if state.duty else state.turn)))
+        about = (("count", str(count)), ("expected", str(state.duty.seat if state.duty else state.turn)))
         _fault(state, rulings, "H6", "drew_out_of_turn", seat, event, about=about)
     return state
 
@@ -902,12 +902,12 @@ def _cut(state: HitTheDeckState, event: Shown, rulings: Rulings) -> HitTheDeckSt
     card = _read(state, event, "H10")
     duty = state.duty
     if duty is None or duty.what != "cut":
-        if _fault(state, rulings, "H10", "no_cut_due", event.seat, event, about=(("card", str(card)),)):
+        if _fault(state, rulings, "H10", "no_cut_due", event.seat, event, about=(("card", _told(card)),)):
             return replace(state, back=state.back + 1)
         duty = Duty("cut", event.seat if event.seat is not None else state.turn, state.turn, "H10")
     seat = duty.seat if event.seat is None else event.seat
     if seat != duty.seat:
-        about = (("card", str(card)), ("due", str(duty.seat)))
+        about = (("card", _told(card)), ("expected", str(duty.seat)))
         _fault(state, rulings, "H10", "wrong_cutter", seat, event, about=about)
     else:
         state = _penalties_due(state, seat, event, rulings)
@@ -937,7 +937,7 @@ def _turned(state: HitTheDeckState, event: Turned, rulings: Rulings) -> HitTheDe
             _fault(state, rulings, "H11", "no_flip_due", event.seat, event)
         return replace(state, stray=True)
     if event.seat not in (None, duty.seat) and not duty.blamed:
-        about = (("due", str(duty.seat)),)
+        about = (("expected", str(duty.seat)),)
         _fault(state, rulings, "H11", "wrong_flipper", event.seat, event, about=about)
         duty = replace(duty, blamed=True)
     elif not duty.turned:
@@ -974,7 +974,7 @@ def _exposed(
 ) -> HitTheDeckState:
     """H12, H26: a word card that came to the top by a cut (``how`` H26) or a flip (H12)."""
     face = _face(state, card)
-    about = (("card", str(card)),)
+    about = (("card", _told(card)),)
     if face.word == "flip" and how == "H12":
         if state.discards < 2:
             return state  # Nothing lies under it that could become the top.
@@ -1658,6 +1658,10 @@ def _read(state: HitTheDeckState, event: Shown | Turned, clause: str) -> Card | 
 def _face(state: HitTheDeckState, card: Card | None) -> Face:
     """What the card is; one that nobody could read counts as no word and matches everything."""
     return _UNREAD if card is None else state.house.faces[card]
+
+
+def _told(card: Card | None) -> str:
+    return "?" if card is None else str(card)
 
 
 def _card(text: str) -> Card:

@@ -305,7 +305,7 @@ def _peeked(state: TrashState, event: Peeked, rulings: Rulings) -> None:
         layout = state.places[pile.seat or 0]
         if pile.place > len(layout) or layout[pile.place - 1] is not None:
             return
-    _fault(state, rulings, "T3", "peek", _who(state, event, "T3"), event, about=(("place", str(pile)),))
+    _fault(state, rulings, "T3", "peek", _who(state, event, "T3"), event, about=(("pile", str(pile)),))
 
 
 # --- T5: drawing -------------------------------------------------------------------------------------------
@@ -373,7 +373,7 @@ def _lifted_off(state: TrashState, event: Taken, rulings: Rulings) -> TrashState
         return replace(state, back=None)
     layout = state.places[pile.seat or 0]
     if pile.place is not None and pile.place <= len(layout) and layout[pile.place - 1] is None:
-        _fault(state, rulings, "T3", "peek", _who(state, event, "T3"), event, about=(("place", str(pile)),))
+        _fault(state, rulings, "T3", "peek", _who(state, event, "T3"), event, about=(("pile", str(pile)),))
     return state
 
 
@@ -505,7 +505,6 @@ def _discarded(state: TrashState, event: Shown, rulings: Rulings) -> TrashState:
     back = None
     if seat == state.turn and not _may_discard(state, seat, card):
         effects = (TakeBack(seat, card),)
-        about = (*about, ("place", str(_own_number(state, card) or "")))
         if _fault(state, rulings, "T10", "declined", seat, event, effects=effects, about=about):
             back = TRASH
     return replace(
