@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from referee.cards import Card, Pile, Seat
 from referee.events import Event, Lifted, Moved, Shown, Slap, Turned
-from referee.game import Expectation
+from referee.game import Expectation, Layout
 from referee.instant import Instant
-from vision.hands.news import Contact, Gone, HandNews, HandSeen, Lift, Reached
+from vision.hands.news import Contact, Gone, HandSeen, Lift, Reached
 from vision.observation import Lies, Observation, PileChanged, Top
 
 MS = 1_000_000
+
+#: The kind of pile that is only slapped: no cards of the deck are laid there.
+SPOT_KIND = "spot"
 
 #: Nothing is told sooner: a contact is known some frames after it, and another may have come before it.
 LEAST_HOLD_NS = 220 * MS
@@ -93,6 +96,17 @@ class Places:
     def holds_once(self, card: Card) -> bool:
         """Whether the deck has the card only once."""
         return self.counts.get(card) == 1
+
+
+def places_of(layout: Layout, slapped: frozenset[Pile], counts: Mapping[Card, int] | None = None) -> Places:
+    """What a game's layout says: ``down`` and ``up`` piles by seat, and the spot, which holds no cards."""
+    spots = frozenset(place.pile for place in layout.piles if place.pile.kind == SPOT_KIND)
+    return Places(
+        slapped=slapped or spots,
+        face_down={p.pile.seat: p.pile for p in layout.piles if p.pile.kind == "down" and p.pile.seat is not None},
+        face_up={p.pile.seat: p.pile for p in layout.piles if p.pile.kind == "up" and p.pile.seat is not None},
+        counts=counts or {},
+    )
 
 
 class Narrator:
@@ -208,9 +222,9 @@ class Narrator:
         if news.pile in self._places.slapped:
             self._coming[news.hand] = news.at.at_ns
         for picked in self._picked:
-            if picked.seat == news.seat and picked.target is None and news.pile != picked.source:
-                if news.at.at_ns > picked.at.at_ns - LAYING_NS and self._takes_cards(news.pile):
-                    picked.target, picked.target_ns = news.pile, news.at.at_ns
+            theirs = picked.seat == news.seat and picked.target is None and news.pile != picked.source
+            if theirs and news.at.at_ns > picked.at.at_ns - LAYING_NS and self._takes_cards(news.pile):
+                picked.target, picked.target_ns = news.pile, news.at.at_ns
 
     def _takes_cards(self, pile: Pile) -> bool:
         return pile not in self._places.slapped and pile not in self._places.face_up.values()
@@ -413,6 +427,3 @@ class Narrator:
             self._say(Turned(at=at, seat=picked.seat, source=picked.source, target=target))
             return
         self._say(Moved(at=at, seat=picked.seat, source=picked.source, target=target))
-
-
-__all__ = ["HandNews", "Narrator", "Places", "Telling", "replace"]

@@ -177,8 +177,8 @@ def _with_bar(pieces: Iterator[Piece] | VideoFile, duration_ns: int | None) -> I
 
 
 def _say(line: str) -> None:
-    print(line, flush=True)  # noqa: T201 - the command's answer
+    print(line, flush=True)
 
 
 def _note(text: str, end: str = "\n") -> None:
-    print(text, end=end, file=sys.stderr, flush=True)  # noqa: T201 - beside the command's answer
+    print(text, end=end, file=sys.stderr, flush=True)
