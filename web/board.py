@@ -9,10 +9,10 @@ from typing import Any
 
 from referee.cards import Card, Pile, Seat
 from referee.events import CORRECTIONS, Answer, Event
-from referee.game import Board
+from referee.game import Board, Question
 from referee.match import Match
 from referee.recording import to_json
-from referee.ruling import Ruling
+from referee.ruling import Ruling, Verdict
 from web.config import Chosen
 from web.notation import Notation
 from web.telling import cards_held, clock, events_of, when
@@ -25,7 +25,7 @@ _STANDARD_CARD = re.compile(r"\b(?:10|[2-9AJQK])[cdhs]\b")
 NEWEST = 60
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Shower:
     """Shows one match in one language."""
 
@@ -48,13 +48,14 @@ class Shower:
     def state(self, match: Match[Any]) -> dict[str, Any]:
         """Everything that a page needs when it opens."""
         return {
-            "board": self.board(match.board),
+            "board": self.board(match.board, match),
             "rulings": [self.ruling(ruling, match) for ruling in match.rulings[-NEWEST:]],
             "events": [self.event(event) for event in match.log[-NEWEST:]],
         }
 
-    def board(self, board: Board) -> dict[str, Any]:
+    def board(self, board: Board, match: Match[Any]) -> dict[str, Any]:
         """Whose turn, scores, card counts, the cards on top, and what the referee asks."""
+        asking = {ruling.question: ruling for ruling in match.rulings if ruling.verdict is Verdict.ASK}
         held = cards_held(board, len(self.players))
         piles = sorted(board.counts)
         return {
@@ -78,15 +79,21 @@ class Shower:
                 for seat, name in enumerate(self.players)
             ],
             "middle": [self._pile(pile, board) for pile in piles if pile.seat is None],
-            "questions": [
-                {
-                    "key": question.key,
-                    "clause": question.clause,
-                    "text": self.words.question(self.chosen.game.name, question.key, question.clause, self.players),
-                    "choices": self.choices(question.key, question.choices),
-                }
-                for question in board.questions
-            ],
+            "questions": [self._question(question, asking.get(question.key), match) for question in board.questions],
+        }
+
+    def _question(self, question: Question, asked: Ruling | None, match: Match[Any]) -> dict[str, Any]:
+        """What the referee asks: in the words of the ruling that asks it, where that still stands."""
+        game = self.chosen.game.name
+        newest = match.log[-1] if match.log else None
+        return {
+            "key": question.key,
+            "clause": question.clause,
+            "text": self.words.question(game, question.key, question.clause, self.players)
+            if asked is None
+            else self.words.ruling(game, asked, self.players),
+            "at": clock(when(asked, match, newest)) if asked is not None and newest is not None else "",
+            "choices": self.choices(question.key, question.choices),
         }
 
     def ruling(self, ruling: Ruling, match: Match[Any]) -> dict[str, Any]:

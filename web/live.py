@@ -25,7 +25,7 @@ _REPEAT_S = 0.2
 _ALIVE_S = 10.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Update:
     """What one event led to, as pages are told it; ``number`` counts from 1."""
 

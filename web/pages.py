@@ -24,7 +24,7 @@ from referee.instant import Instant
 from referee.match import Judgement
 from referee.recording import dump, from_json
 from web.board import Shower, parse_accept_language
-from web.live import LiveMatch, Picture
+from web.live import LiveMatch, Picture, Update
 from web.words import best_language
 
 #: The longest thing a host sends is a sentence.
@@ -68,6 +68,9 @@ def create_app(live: LiveMatch, picture: Picture, door: Door) -> Flask:
     app = Flask("web", static_url_path="/static")
     app.config["MAX_CONTENT_LENGTH"] = _LARGEST_REQUEST
     shower = lru_cache(maxsize=8)(lambda language: Shower.of(live.chosen, language))
+
+    # Put into words once, however many look.
+    told_update = lru_cache(maxsize=256)(lambda shower, update: _told_update(live, shower, update))
 
     def showing() -> Shower:
         wanted = parse_accept_language(request.headers.get("Accept-Language", ""))
@@ -136,7 +139,7 @@ def create_app(live: LiveMatch, picture: Picture, door: Door) -> Flask:
     @app.get("/events")
     def events() -> Response:
         last = request.headers.get("Last-Event-ID") or request.args.get("since", "")
-        response = Response(_stream(live, showing(), last), mimetype="text/event-stream")
+        response = Response(_stream(live, showing(), last, told_update), mimetype="text/event-stream")
         response.headers["X-Accel-Buffering"] = "no"
         return response
 
@@ -257,7 +260,7 @@ def _state(live: LiveMatch, shower: Shower) -> dict[str, Any]:
         }
 
 
-def _stream(live: LiveMatch, shower: Shower, last: str) -> Iterator[str]:
+def _stream(live: LiveMatch, shower: Shower, last: str, tell: Callable[[Shower, Update], str]) -> Iterator[str]:
     """Server-sent events: everything at first, or what came since; then each update as it comes."""
     run, _, number_text = last.partition("-")
     number = int(number_text) if run == live.run and number_text.isdecimal() else -1
@@ -271,20 +274,25 @@ def _stream(live: LiveMatch, shower: Shower, last: str) -> Iterator[str]:
             yield _message("state", state["id"], state)
         for update in updates or ():
             number = update.number
-            with live.looking() as match:
-                data = {
-                    "event": shower.event(update.judgement.event),
-                    "given": [shower.ruling(ruling, match) for ruling in update.judgement.given],
-                    "withdrawn": [ruling.id for ruling in update.judgement.withdrawn],
-                    "board": shower.board(update.board),
-                }
-            yield _message("update", f"{live.run}-{number}", data)
+            yield tell(shower, update)
         if live.status != told:
             told = live.status
             yield _message("status", None, {"ended": told[0], "broken": told[1]})
         while not live.wait(number, told, _HEARTBEAT_S):
             yield ": still here\n\n"
         updates = live.since(number)
+
+
+def _told_update(live: LiveMatch, shower: Shower, update: Update) -> str:
+    """An update as every page in that language is told it."""
+    with live.looking() as match:
+        data = {
+            "event": shower.event(update.judgement.event),
+            "given": [shower.ruling(ruling, match) for ruling in update.judgement.given],
+            "withdrawn": [ruling.id for ruling in update.judgement.withdrawn],
+            "board": shower.board(update.board, match),
+        }
+    return _message("update", f"{live.run}-{update.number}", data)
 
 
 def _message(kind: str, number: str | None, data: object) -> str:

@@ -192,9 +192,11 @@ def test_the_host_says_that_something_did_not_happen_or_was_missed(client, live,
 def test_the_host_answers_what_the_referee_asks(client, live):
     live.tell(Shown(at=Instant(0), seat=1, card=None, pile=Pile("up", 1)))
     question = client.get("/api/state").get_json()["board"]["questions"][0]
-    assert question["text"] == "Which card was turned?"
+    assert question["text"] == "Which card did Ben turn?"
     body = {"question": question["key"], "says": "7h"}
     assert client.post("/api/answer", json=body).status_code == 403
+    nonsense = client.post("/api/answer", json={**body, "says": "a very nice card, I think"}, headers=HOST)
+    assert nonsense.status_code == 400
     assert client.post("/api/answer", json=body, headers=HOST).status_code == 200
     board = client.get("/api/state").get_json()["board"]
     assert board["questions"] == []

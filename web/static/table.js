@@ -4,6 +4,7 @@ const words = JSON.parse(document.getElementById("words").textContent);
 const hosting = "host" in document.body.dataset;
 const at = (id) => document.getElementById(id);
 const KEPT = 60;
+const ASKED_AT_ONCE = 2;
 
 /** An element with its class, its text or children; text is always text, never markup. */
 function make(tag, className, ...children) {
@@ -55,7 +56,7 @@ function pileOf(pile) {
   return make("span", pile.count && pile.kind === "down" ? "card back" : "card none");
 }
 
-function player(one, scored, before) {
+function player(one, seat, scored, before) {
   const figure = scored || one.cards === null ? one.score : one.cards;
   const unit = scored || one.cards === null ? words.points : one.cards_text.replace(/^\d+\s/, "");
   const number = make("span", "figure", String(figure));
@@ -63,7 +64,7 @@ function player(one, scored, before) {
   const element = make(
     "li",
     "player",
-    make("span", "name", one.name),
+    make("span", "name", make("i", `dot seat-${seat % 8}`), one.name),
     make("span", "count", number, " ", make("span", "unit", unit)),
     make("span", "piles", ...one.piles.filter((pile) => pile.kind !== "place").map(pileOf)),
     make(
@@ -86,7 +87,7 @@ function showBoard(board) {
   const before = Object.fromEntries(
     [...at("players").children].map((element) => [element.dataset.name, element.querySelector(".figure").textContent]),
   );
-  at("players").replaceChildren(...board.players.map((one) => player(one, board.scored, before[one.name])));
+  at("players").replaceChildren(...board.players.map((one, seat) => player(one, seat, board.scored, before[one.name])));
   at("middle").replaceChildren(
     ...board.middle
       .filter((pile) => pile.count > 0)
@@ -95,27 +96,43 @@ function showBoard(board) {
   showQuestions(board.questions);
 }
 
+/** A line to type an answer into, for a question without choices. */
+function typing(act) {
+  const line = make("input");
+  line.setAttribute("aria-label", words.really);
+  const form = make("form", "typing", line, make("button", "main", words.save));
+  form.addEventListener("submit", (submitted) => {
+    submitted.preventDefault();
+    if (line.value.trim()) act(line.value);
+  });
+  return form;
+}
+
 let asked = "";
 function showQuestions(questions) {
   const now = JSON.stringify(questions);
   if (now === asked) return; // A button under a finger stays where it is.
   asked = now;
+  const newest = [...questions].reverse();
+  const more = newest.length - ASKED_AT_ONCE;
   at("questions").replaceChildren(
-    ...questions.map((question) => {
+    ...newest.slice(0, ASKED_AT_ONCE).map((question) => {
       const choices = question.choices.map((choice) =>
         button(choice.text, "", async (event) => {
           event.target.disabled = true;
           if (!(await say("answer", { question: question.key, says: choice.says }))) event.target.disabled = false;
         }),
       );
+      if (!choices.length) choices.push(typing((text) => say("answer", { question: question.key, says: text })));
       return make(
         "div",
         "question",
-        make("h3", "", `${words.asks} · ${question.clause}`),
+        make("h3", "", `${words.asks} · ${question.clause}`, make("span", "time", question.at)),
         make("p", "", question.text),
         hosting ? make("div", "choices", ...choices) : make("span", "none", words.host_answers),
       );
     }),
+    ...(more > 0 ? [make("p", "more", words.more_questions.replace("{count}", more))] : []),
   );
 }
 
