@@ -53,7 +53,7 @@ CONDITIONS: Mapping[str, Condition] = {
     each.name: each
     for each in (
         Condition(),
-        Condition("dim", level=0.34, noise=5.5, exposure_s=1 / 45, quality=27, tint=(1.0, 0.86, 0.68)),
+        Condition("dim", level=0.42, noise=5.5, exposure_s=1 / 45, quality=27, tint=(1.0, 0.86, 0.68)),
         Condition("glare", glare=150.0),
         Condition("shadow", passing_shadow=0.5),
         Condition("bump", bump_mm=14.0),

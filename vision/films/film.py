@@ -14,11 +14,12 @@ from referee.bad_input import BadInput
 from referee.game import Layout
 from referee.recording import Header
 from referee.ruling import Ruling
-from vision.films.arms import Light
+from vision.films.arms import Light, ReadOut
 from vision.films.artwork import INKS, DeckArt, spot_card, standard_deck
 from vision.films.camera import Camera
 from vision.films.conditions import Condition, condition
 from vision.films.encode import CLOCK, Encoding, ticks, write_film
+from vision.films.ground import Ground
 from vision.films.render import Renderer
 from vision.films.script import Script
 from vision.films.sensor import Sensor
@@ -117,6 +118,7 @@ class Shoot:
         self.script = self.played.script
         rng = np.random.default_rng([order.seed, 0xF11F])
         self.camera = self._camera(rng)
+        self.cameras = _knocked(self.camera, self.condition, self.script.duration_s, rng)
         self.top = str(rng.choice(self.condition.tops))
         self.lamp = _lamp(rng, self.condition)
         deck = standard_deck(str(rng.choice(list(INKS))))
@@ -139,15 +141,32 @@ class Shoot:
         )
 
     def _renderer(self, rng: np.random.Generator) -> Renderer:
+        plain = replace(self.camera, k1=0.0, k2=0.0)
+        width, height = self.script.table_mm
+        ground = Ground(
+            self.top,
+            self.script.table_mm,
+            1.1 * plain.px_per_mm((width / 2, height)),
+            self.camera.size_px,
+            rng,
+            lamp_rgb=self.lamp.colour,
+            glare=self.condition.glare,
+            clutter=self.condition.clutter,
+            keep_clear=[(p.x * width, p.y * height, 62.0) for p in self.played.layout.piles],
+        )
+        read_out = None
+        if self.condition.read_out_s > 0:
+            read_out = ReadOut(along_x=bool(rng.random() < 0.5), backwards=bool(rng.random() < 0.5))
         exposure = min(self.condition.exposure_s, 0.95 / self.order.fps)
         return Renderer(
             self.script,
-            self.camera,
+            self.cameras,
             self.deck,
-            top=self.top,
+            ground,
             lamp=self.lamp,
             exposure_s=exposure,
-            rng=rng,
+            read_out_s=self.condition.read_out_s,
+            read_out=read_out,
         )
 
     def pictures(self) -> Iterator[tuple[int, Picture]]:
@@ -171,12 +190,15 @@ class Shoot:
         """The film's sound, None where it has none."""
         if not self.order.sound:
             return None
-        return soundtrack(self.script.sounds, self.script.duration_s, self._sound_rng, surface=self.surface)
+        shot = self.condition
+        heard = [
+            replace(sound, at_s=sound.at_s * (1 + shot.sound_drift) + shot.sound_delay_s)
+            for sound in self.script.sounds
+        ]
+        return soundtrack(heard, self.script.duration_s, self._sound_rng, surface=self.surface)
 
 
-def make_film(
-    order: FilmOrder, path: Path, *, progress: Callable[[int, int], None] | None = None
-) -> FilmReport:
+def make_film(order: FilmOrder, path: Path, *, progress: Callable[[int, int], None] | None = None) -> FilmReport:
     """Write the film at `path`, and beside it its `.truth.jsonl` and its `.table.toml`."""
     if path.suffix != ".mp4":
         raise BadInput.of("film", "a name that ends in .mp4", path.name)
@@ -204,6 +226,10 @@ def make_film(
         "lamp": list(shoot.lamp.towards),
         "table_top": shoot.top,
         "deck": shoot.deck.name,
+        "read_out_s": shoot.condition.read_out_s,
+        "sound_delay_s": shoot.condition.sound_delay_s,
+        "sound_drift": shoot.condition.sound_drift,
+        "clutter": [[kind, round(x), round(y)] for kind, x, y in shoot.renderer.ground.things],
     }
     played = shoot.played
     lines = truth_lines(shoot.script, shoot.renderer, played.header, played.rulings, shoot.ticks, about)
@@ -221,6 +247,25 @@ def _lamp(rng: np.random.Generator, shot: Condition) -> Light:
         breadth=float(rng.uniform(0.12, 0.26)),
         colour=shot.tint,
     )
+
+
+def _knocked(camera: Camera, shot: Condition, seconds: float, rng: np.random.Generator) -> list[tuple[float, Camera]]:
+    """The camera from when to when: it stands, or once it is knocked, trembles and stays aside."""
+    cameras = [(0.0, camera)]
+    if shot.bump_mm <= 0:
+        return cameras
+    at_s = seconds * float(rng.uniform(0.3, 0.6))
+    way = float(rng.uniform(0, 2 * np.pi))
+    for step in range(9):
+        after_s = step / 30.0
+        share = 1.0 - np.exp(-after_s / 0.06) * np.cos(2 * np.pi * after_s / 0.13)
+        moved = (
+            camera.looks_at_mm[0] + shot.bump_mm * float(share * np.cos(way)),
+            camera.looks_at_mm[1] + shot.bump_mm * float(share * np.sin(way)),
+        )
+        turned = camera.turn_deg + 0.5 * float(share)
+        cameras.append((at_s + after_s, replace(camera, looks_at_mm=moved, turn_deg=turned)))
+    return cameras
 
 
 def _frame_ticks(order: FilmOrder, shot: Condition, seconds: float, rng: np.random.Generator) -> list[int]:

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from referee.cards import Pile
-from vision.films import tables
 from vision.films.arm_looks import HAND_MM
 from vision.films.arm_relief import skeleton
-from vision.films.arms import ArmLook, ArmPlaces, Light, projection_of
+from vision.films.arms import ArmLook, ArmPlaces, Light, ReadOut, paint_arm, projection_of
 from vision.films.arms import Pose as ArmPose
 from vision.films.artwork import CARD_MM, DeckArt
 from vision.films.camera import Camera
+from vision.films.ground import Ground
 from vision.films.kinematics import Motion
 from vision.films.quick_arms import QuickArm, paint_shadows
 from vision.films.script import CARD_THICKNESS_MM, CardMove, HandTrack, Lying, Pose, Script
@@ -93,6 +93,17 @@ def _postures(places: ArmPlaces) -> list[Place]:
     ]
 
 
+def _arm_places(places: Sequence[Place]) -> ArmPlaces:
+    """Places one by one as parallel arrays (n,)."""
+    return ArmPlaces.of(
+        ([p.tip_mm[0] for p in places], [p.tip_mm[1] for p in places]),
+        [p.heading for p in places],
+        [p.tip_height_mm for p in places],
+        [p.wrist_height_mm for p in places],
+        [p.elbow_height_mm for p in places],
+    )
+
+
 _WRIST_MM = {"flat": 8.0, "reaching": 30.0, "pinch": 30.0, "rest": 14.0}
 """How much higher than the fingertips the wrist is held."""
 
@@ -129,64 +140,56 @@ class Renderer:
     def __init__(
         self,
         script: Script,
-        camera: Camera,
+        cameras: Sequence[tuple[float, Camera]],
         deck: DeckArt,
+        ground: Ground,
         *,
-        top: str = "oak",
         lamp: Light | None = None,
-        vignette: float = 0.12,
-        slope: float = 0.16,
         exposure_s: float = 1 / 120,
-        rng: np.random.Generator,
+        read_out_s: float = 0.0,
+        read_out: ReadOut | None = None,
     ) -> None:
-        """Paint the empty table."""
+        """`cameras`: from when on the table is seen by which; `read_out_s`: a rolling shutter's, over the picture."""
         self.script = script
-        self.lens = camera
-        self.camera = replace(camera, k1=0.0, k2=0.0)
+        self.cameras = list(cameras)
         self.lamp = lamp or Light()
+        self.ground = ground
+        self.gain = ground.gain
         self.exposure_s = exposure_s
+        self.read_out_s, self._read_out = read_out_s, read_out
         width, height = script.table_mm
-        scale = 1.15 * max(self.camera.px_per_mm((width / 2, y), 10.0) for y in (0.0, height / 2, height))
+        first = replace(self.cameras[0][1], k1=0.0, k2=0.0)
+        scale = 1.15 * max(first.px_per_mm((width / 2, y), 10.0) for y in (0.0, height / 2, height))
         self.sprites = CardSprites(deck, scale)
         self._corners = card_corners()
-        self._projection = projection_of(self.camera)
         self._arm_scale = round(scale, 2)
         self._arms: dict[tuple[ArmLook, str, int], QuickArm] = {}
-        self._paint_base(top, rng, vignette, slope)
         self._stacks: dict[Pile, tuple[Lying, ...]] = {}
         self._next_change = 0
-        self.static = self.base.copy()
-        self._shown = self.static.copy()
-        self._stale: list[Rect] = []
-        self._groups: dict[Rect, tuple[object, ...]] = {}
         self.changed: list[Rect] = []
+        self.look_from(self.cameras[0][1])
 
     # --- the still table --------------------------------------------------------------------------
 
-    def _paint_base(self, top: str, rng: np.random.Generator, vignette: float, slope: float) -> None:
-        camera, (width_mm, height_mm) = self.camera, self.script.table_mm
-        width, height = camera.size_px
-        scale = 1.1 * camera.px_per_mm((width_mm / 2, height_mm))
-        board = tables.table_top(top, rng, round(height_mm * scale), round(width_mm * scale), scale)
-        to_px = camera.homography_at(0.0) @ np.diag([1 / scale, 1 / scale, 1.0])
-        base = tables.floor(rng, height, width)
-        edge = camera.project([(0, 0), (width_mm, 0), (width_mm, height_mm), (0, height_mm)])
-        dark = np.zeros((height, width), np.uint8)
-        cv2.fillConvexPoly(dark, (edge + np.array([6.0, 10.0])).round().astype(np.int32), 255)
-        dark = np.asarray(cv2.GaussianBlur(dark, (0, 0), 9), np.uint8)
-        base = (base * (1 - 0.55 * dark[..., None] / 255)).astype(np.uint8)
-        laid = cv2.warpPerspective(board, to_px, (width, height), flags=cv2.INTER_AREA)
-        inside = np.zeros((height, width), np.uint8)
-        cv2.fillConvexPoly(inside, (edge * 16).round().astype(np.int32), 255, cv2.LINE_AA, 4)
-        share = inside[..., None].astype(np.float32) / 255
-        rim = np.zeros((height, width), np.uint8)
-        cv2.polylines(rim, [(edge * 16).round().astype(np.int32)], True, 255, 3, cv2.LINE_AA, 4)
-        lit = laid.astype(np.float32) * (1 - 0.35 * rim[..., None] / 255)
-        flat = base * (1 - share) + lit * share
-        self.gain = tables.light_gain(rng, height, width, vignette=vignette, slope=slope)
-        tint = np.array(self.lamp.colour[::-1], np.float32) ** (1 / 2.2)
-        lit = flat * self.gain[..., None] * tint
-        self.base: Picture = lit.clip(0, 255).astype(np.uint8)
+    def look_from(self, camera: Camera) -> None:
+        """See everything from there from now on."""
+        self.lens = camera
+        self.camera = replace(camera, k1=0.0, k2=0.0)
+        self._projection = projection_of(self.camera)
+        self.base, self._glare = self.ground.seen_by(self.camera)
+        self.static = self.base.copy()
+        for stack in self._stacks.values():
+            self._paint_stack(self.static, (0, 0), stack)
+        self._shown = self.static.copy()
+        self._groups: dict[Rect, tuple[object, ...]] = {}
+        self._stale: list[Rect] = []
+
+    def camera_at(self, at_s: float) -> Camera:
+        """The camera as it stands at that moment: it may have been knocked."""
+        for start_s, camera in reversed(self.cameras):
+            if at_s >= start_s:
+                return camera
+        return self.cameras[0][1]
 
     def _gain_at(self, x: float, y: float) -> float:
         height, width = self.gain.shape
@@ -209,7 +212,7 @@ class Renderer:
             quad = self.card_quad(card, lift_mm + (i + 1) * CARD_THICKNESS_MM)
             centre = quad.mean(axis=0)
             self.sprites.draw(
-                canvas, origin, card.card if card.face_up else None, quad, self._gain_at(*centre)
+                canvas, origin, card.card if card.face_up else None, quad, self._gain_at(*centre), self._glare
             )
 
     def _stack_rect(self, stack: Sequence[Lying]) -> Rect | None:
@@ -305,7 +308,7 @@ class Renderer:
         shade = 0.78 + 0.22 * abs(math.cos(pose.over))
         for side, quad, _ in quads:
             if _area(quad) > 6:
-                self.sprites.draw(canvas, origin, side, quad, self._gain_at(*quad.mean(axis=0)) * shade)
+                self.sprites.draw(canvas, origin, side, quad, self._gain_at(*quad.mean(axis=0)) * shade, self._glare)
         if move.under is not None:
             lift = 10.0 * math.sin(math.pi * min(1.0, (at_s - move.start_s) / (move.end_s - move.start_s)))
             self._paint_stack(canvas, origin, self._stacks.get(move.under, ()), lift_mm=lift)
@@ -415,29 +418,49 @@ class Renderer:
         if not places:
             return None
         middle = places[len(places) // 2]
-        arms = ArmPlaces.of(
-            ([p.tip_mm[0] for p in places], [p.tip_mm[1] for p in places]),
-            [p.heading for p in places],
-            [p.tip_height_mm for p in places],
-            [p.wrist_height_mm for p in places],
-            [p.elbow_height_mm for p in places],
-        )
+        arms = _arm_places(places)
         return self._sprite(look, middle.pose, middle.heading), arms
 
     def _paint_group(self, group: _Group, canvas: Picture, at_s: float) -> None:
         origin = group.rect[:2]
         shift = np.array([[1.0, 0, -origin[0]], [0, 1.0, -origin[1]], [0, 0, 1.0]])
         projection = shift @ self._projection
-        arms = [
-            (thing.height_mm, arm) for thing in group.things if (arm := self._arm(thing, at_s)) is not None
-        ]
+        arms = [(thing.height_mm, arm) for thing in group.things if (arm := self._arm(thing, at_s)) is not None]
         if arms:
             paint_shadows(canvas, [arm for _, arm in arms], projection, self.lamp)
         moves = [thing for thing in group.things if thing.move is not None]
         for thing in sorted(moves, key=lambda thing: thing.height_mm):
             self._paint_smeared(canvas, origin, thing, at_s)
         for _, (quick, places) in sorted(arms, key=lambda each: each[0]):
-            quick.paint(canvas, places, projection)
+            if self._read_out is None:
+                quick.paint(canvas, places, projection)
+        if self._read_out is not None:
+            for thing in sorted(group.things, key=lambda thing: thing.height_mm):
+                self._paint_rolling(thing, at_s)
+
+    def _paint_rolling(self, thing: _Thing, at_s: float) -> None:
+        """An arm whose every line is seen at its own moment, onto the whole picture."""
+        if self._read_out is None or thing.move is not None:
+            return
+        delays = self._read_out.delays(self.camera.size_px) * self.read_out_s
+        moments = np.add.outer(self._moments(at_s, thing.substeps), delays)
+        if thing.strike is not None:
+            places, look, pose = thing.strike.places(moments), thing.strike.look, "flat"
+        elif thing.hand is not None and (found := self._track_places(thing.hand, moments)) is not None:
+            places, look, pose = found
+        else:
+            return
+        sprite = self._sprite(look, pose, float(places.heading_rad.mean())).sprite
+        paint_arm(self._shown, sprite, places, self._projection, self._read_out)
+
+    def _track_places(self, track: HandTrack, moments: NDArray[np.float64]) -> tuple[ArmPlaces, ArmLook, str] | None:
+        look = self._look(track)
+        found = [posture(track, look, float(moment)) for moment in moments.ravel()]
+        known = [place for place in found if place is not None]
+        if not known:
+            return None
+        filled = [place or known[0] for place in found]
+        return _arm_places(filled).reshape(*moments.shape), look, known[len(known) // 2].pose
 
     def _paint_smeared(self, canvas: Picture, origin: tuple[int, int], thing: _Thing, at_s: float) -> None:
         if thing.move is None:
@@ -456,6 +479,9 @@ class Renderer:
 
     def frame(self, at_s: float) -> Picture:
         """(height, width, 3) uint8 BGR: the picture whose exposure is centred on `at_s`; valid until the next."""
+        camera = self.camera_at(at_s)
+        if camera != self.lens:
+            self.look_from(camera)
         self._settle(at_s)
         groups = _grouped(self._things(at_s))
         kept = []

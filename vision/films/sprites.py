@@ -65,14 +65,21 @@ class CardSprites:
         return made
 
     def draw(
-        self, canvas: Picture, origin: tuple[int, int], card: str | None, quad_px: Quad, gain: float = 1.0
+        self,
+        canvas: Picture,
+        origin: tuple[int, int],
+        card: str | None,
+        quad_px: Quad,
+        gain: float = 1.0,
+        glare: Picture | None = None,
     ) -> None:
-        """Lay a card on the canvas; `quad_px` are its corners in the picture, `origin` the canvas's own place."""
-        place(canvas, origin, self.of(card), self.corners_px, quad_px, gain)
+        """Lay a card on the canvas; `quad_px` are its corners in the picture, `origin` the canvas's own place.
 
-    def cast(
-        self, canvas: Picture, origin: tuple[int, int], quad_px: Quad, strength: float, blur_px: float
-    ) -> None:
+        `glare`: (height, width) uint8 over the whole picture, the light that glossy cards reflect.
+        """
+        place(canvas, origin, self.of(card), self.corners_px, quad_px, gain, glare)
+
+    def cast(self, canvas: Picture, origin: tuple[int, int], quad_px: Quad, strength: float, blur_px: float) -> None:
         """Darken the canvas where the card's shadow falls."""
         x0, y0, x1, y1 = _clipped(quad_px, 3 * blur_px + 4, origin, canvas)
         if x1 <= x0 or y1 <= y0:
@@ -91,9 +98,7 @@ class CardSprites:
         darken(canvas[y0:y1, x0:x1], np.asarray(mask, np.uint8), strength)
 
 
-def _clipped(
-    quad_px: Quad, margin: float, origin: tuple[int, int], canvas: Picture
-) -> tuple[int, int, int, int]:
+def _clipped(quad_px: Quad, margin: float, origin: tuple[int, int], canvas: Picture) -> tuple[int, int, int, int]:
     """The part of the canvas that a quad may touch: x0, y0, x1, y1 in the canvas's own pixels."""
     low = np.floor(quad_px.min(axis=0) - margin).astype(int) - np.array(origin)
     high = np.ceil(quad_px.max(axis=0) + margin).astype(int) + 1 - np.array(origin)
@@ -108,6 +113,7 @@ def place(
     corners_px: NDArray[np.float32],
     quad_px: Quad,
     gain: float = 1.0,
+    glare: Picture | None = None,
 ) -> None:
     """Warp a premultiplied sprite so that its `corners_px` come to `quad_px`, and lay it over the canvas."""
     x0, y0, x1, y1 = _clipped(quad_px, 8, origin, canvas)
@@ -119,6 +125,11 @@ def place(
     if gain != 1.0:
         laid = cv2.multiply(laid, np.array((gain, gain, gain, 1.0)))
     over(canvas[y0:y1, x0:x1], np.asarray(laid, np.uint8))
+    if glare is not None:
+        left, top = origin[0] + x0, origin[1] + y0
+        shine = glare[top : top + y1 - y0, left : left + x1 - x0]
+        on_card = cv2.multiply(shine, cv2.extractChannel(laid, 3), scale=1 / 255)
+        canvas[y0:y1, x0:x1] = cv2.add(canvas[y0:y1, x0:x1], cv2.cvtColor(on_card, cv2.COLOR_GRAY2BGR))
 
 
 def over(canvas: Picture, laid: Picture) -> None:

@@ -29,7 +29,7 @@ def _pair(values: Sequence[float], digits: int = 2) -> list[float]:
     return [round(float(value), digits) for value in values]
 
 
-def _card(renderer: Renderer, card: Lying, level: int, *, with_quad: bool) -> dict[str, Any]:
+def _card(renderer: Renderer, camera: Camera, card: Lying, level: int, *, with_quad: bool) -> dict[str, Any]:
     row: dict[str, Any] = {
         "card": card.card,
         "face": "up" if card.face_up else "down",
@@ -37,8 +37,8 @@ def _card(renderer: Renderer, card: Lying, level: int, *, with_quad: bool) -> di
         "turn_deg": round(math.degrees(card.turn), 2),
     }
     if with_quad:
-        quad = renderer.camera.project(renderer.corners_mm(card), (level + 1) * CARD_THICKNESS_MM)
-        row["quad"] = [_pair(point) for point in renderer.lens.distort(quad)]
+        quad = camera.project(renderer.corners_mm(card), (level + 1) * CARD_THICKNESS_MM)
+        row["quad"] = [_pair(point) for point in quad]
     return row
 
 
@@ -55,16 +55,20 @@ def truth_lines(
     `rulings` by the id of the event that they were given at. Quads are pixels, clockwise from the card's own
     top left; those of the top two cards of a pile only, since nothing else is seen. All times are exact.
     """
+    cameras = renderer.cameras
     yield dump(header)
-    yield _line("film", **about, camera=_camera(renderer.lens), table_mm=list(script.table_mm))
+    yield _line("film", **about, camera=_camera(cameras[0][1]), table_mm=list(script.table_mm))
+    for at_s, camera in cameras[1:]:
+        yield _line("camera", at_ns=round(at_s * 1e9), camera=_camera(camera))
     for start in range(0, len(frame_ticks), _TIMES_A_LINE):
         times = [ns(tick) for tick in frame_ticks[start : start + _TIMES_A_LINE]]
         yield _line("frames", first=start, at_ns=times)
     timed: list[tuple[int, int, str]] = []
     for change in script.piles:
         count = len(change.stack)
+        camera = renderer.camera_at(change.at_s)
         cards = [
-            _card(renderer, card, level, with_quad=level >= count - 2)
+            _card(renderer, camera, card, level, with_quad=level >= count - 2)
             for level, card in enumerate(change.stack)
         ]
         at_ns = round(change.at_s * 1e9)
