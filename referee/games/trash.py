@@ -60,7 +60,7 @@ class TrashState:
     ``places`` holds for each seat its layout, place 1 first: the card lying face up, or None face down.
     ``holding``: the player in turn has a card in hand; ``held`` is which, where that is known (it came from
     the trash pile, or it is a freed king), and ``source`` is where it came from: ``stock``, ``trash`` or ``place``.
-    ``back`` is where a card lies that must be taken back; ``late`` is who still has a card to discard.
+    ``back`` is where a card lies that must be taken back; ``late`` are those who still have a card to discard.
     """
 
     setup: Setup
@@ -80,7 +80,7 @@ class TrashState:
     source: str = ""
     before: Seat | None = None
     back: Pile | None = None
-    late: Seat | None = None
+    late: tuple[Seat, ...] = ()
     answers: Mapping[str, str] = field(default_factory=dict)
     questions: tuple[Question, ...] = ()
     waiting: tuple[Event, ...] = ()
@@ -290,7 +290,7 @@ def _deal(state: TrashState) -> TrashState:
         source="",
         before=None,
         back=None,
-        late=None,
+        late=(),
         questions=(),
         waiting=(),
     )
@@ -492,8 +492,9 @@ def _discarded(state: TrashState, event: Shown, rulings: Rulings) -> TrashState:
     seat = _who(state, event, "T9")
     card = _read(state, event, state.held if seat == state.turn else None, "T9")
     about: About = (("card", str(card)),)
-    if seat == state.late and not (seat == state.turn and state.holding):
-        return replace(state, late=None, trash=(*state.trash, card))
+    if seat in state.late and not (seat == state.turn and state.holding):
+        at = state.late.index(seat)
+        return replace(state, late=state.late[:at] + state.late[at + 1 :], trash=(*state.trash, card))
     if seat != state.turn or not state.holding:
         what = "not_drawn" if seat == state.turn else "discarded_out_of_turn"
         if _fault(state, rulings, "T5", what, seat, event, effects=(TakeBack(seat, card),), about=about):
@@ -534,7 +535,7 @@ def _without_discard(state: TrashState, event: Event, rulings: Rulings) -> Trash
     """T9: a turn ends with a discard. The card still in hand is to be discarded late."""
     seat = state.turn
     about: About = () if state.held is None else (("card", str(state.held)),)
-    stands = _fault(state, rulings, "T9", "no_discard", seat, event, about=about)
+    _fault(state, rulings, "T9", "no_discard", seat, event, about=about)
     return replace(
         state,
         turn=(seat + 1) % len(state.scores),
@@ -544,7 +545,7 @@ def _without_discard(state: TrashState, event: Event, rulings: Rulings) -> Trash
         held=None,
         source="",
         back=None,
-        late=seat if stands else None,
+        late=(*state.late, seat),
     )
 
 

@@ -407,6 +407,8 @@ class _Table:
 
     def _answers(self, chance: float) -> Iterator[Event]:
         """A person answers what is asked: who was last as it was, a fault mostly as the referee thinks."""
+        if self._state.waiting:
+            chance = 1.0  # Nobody knows how to go on before this is answered.
         for question in self._match.board.questions:
             open_now = {still.key for still in self._match.board.questions}
             if question.key not in open_now or not self._happens(chance):

@@ -263,6 +263,8 @@ class _Table:
     # --- small things ---------------------------------------------------------------------------------
 
     def _answers(self, chance: float) -> Iterator[Event]:
+        if self._state.waiting:
+            chance = 1.0  # Nobody knows how to go on before this is answered.
         for question in self._match.board.questions:
             if not self._happens(chance):
                 continue
