@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from vision.benches.labelled import Kind
 from vision.cards.photo import open_photo
+from vision.cards.quads import iou
 from vision.training.artwork import Image
 from vision.training.compose import (
     BACK_CLASS,
@@ -26,6 +27,9 @@ from vision.training.photos import Photo
 
 #: Real pictures are kept at this longer side: cards in them are then 100 to 400 pixels long.
 REAL_SIDE = 800
+
+#: A find of at least this score that is not labelled is most likely a card all the same.
+SURE = 0.35
 
 #: A photograph in which more than this share of the labelled cards has no quad is left out.
 UNKNOWN_AT_MOST = 0.5
@@ -82,7 +86,7 @@ def write_real(photos: Sequence[Photo], out: Path, prefix: str) -> int:
     for photo in photos:
         image = open_photo(photo.path).copy()
         unknown = _unknown(photo)
-        if len(unknown) > UNKNOWN_AT_MOST * max(1, len(photo.labels)):
+        if not photo.cards or len(unknown) > UNKNOWN_AT_MOST * max(1, len(photo.labels)) + 1:
             continue
         height, width = image.shape[:2]
         known = [card.quad for card in photo.cards]
@@ -93,13 +97,7 @@ def write_real(photos: Sequence[Photo], out: Path, prefix: str) -> int:
         if hidden.any():
             _paint(image, hidden)
         corner_kinds = [label for label in photo.labels if label.kind is Kind.CORNERS]
-        lines = [CORNERS_LABELLED] if corner_kinds else []
-        boxes = [box for label in corner_kinds for box in label.boxes]
-        for index in [index for quad in known for index in index_quads(quad.astype(np.float64), four=True)]:
-            if any(_inside(box, index) for box in boxes):
-                polygon = in_frame(index, width, height)
-                if polygon is not None:
-                    lines.append(yolo_line(CORNER_CLASS, polygon, width, height))
+        lines = _corner_lines(known, [box for label in corner_kinds for box in label.boxes], width, height)
         for card, quad in zip(photo.cards, known, strict=True):
             mask = np.zeros_like(hidden)
             cv2.fillConvexPoly(mask, np.round(quad).astype(np.int32), 255)
@@ -116,6 +114,21 @@ def write_real(photos: Sequence[Photo], out: Path, prefix: str) -> int:
         (out / "labels" / f"{name}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
         written += 1
     return written
+
+
+def _corner_lines(
+    known: Sequence[npt.NDArray[np.float32]], boxes: Sequence[npt.NDArray[np.float32]], width: int, height: int
+) -> list[str]:
+    """Lines for labelled index corners; nothing where a labelled one lies in no known card's corner."""
+    lines = [CORNERS_LABELLED]
+    for box in boxes:
+        indices = [index for quad in known for index in index_quads(quad.astype(np.float64), four=True)]
+        around = [index for index in indices if _inside(box, index)]
+        polygon = in_frame(around[0], width, height) if around else None
+        if polygon is None:
+            return []
+        lines.append(yolo_line(CORNER_CLASS, polygon, width, height))
+    return lines if boxes else []
 
 
 def _inside(box: npt.NDArray[np.float32], index: npt.NDArray[np.float64]) -> bool:
@@ -137,6 +150,11 @@ def _unknown(photo: Photo) -> list[npt.NDArray[np.float32]]:
             low, high = label.boxes[:, :2].min(axis=0), label.boxes[:, 2:].max(axis=0)
             reach = float((label.boxes[:, 3] - label.boxes[:, 1]).mean()) * 2
             boxes.append(np.array([*(low - reach), *(high + reach)], np.float32))
+    if any(label.kind is Kind.CORNERS for label in photo.labels):  # such sets leave cards at the edge unlabelled
+        sure = photo.all_found.where(photo.all_found.scores >= SURE)
+        for quad, box in zip(sure.quads, sure.boxes(), strict=True):
+            if all(iou(quad, card.quad) < 0.2 for card in photo.cards):
+                boxes.append(box)
     return boxes
 
 

@@ -18,6 +18,8 @@ Quad = npt.NDArray[np.float64]
 CANVAS = 360
 LONG = 205.0
 SHORT = LONG * 63 / 88
+#: Less of a card than this in sight is called nothing, even with an index: a fan leaves a seventh of each card.
+COVERED_BELOW = 0.12
 _CORNERS = np.array([[-SHORT, -LONG], [SHORT, -LONG], [SHORT, LONG], [-SHORT, LONG]]) / 2
 
 
@@ -90,7 +92,7 @@ def rendered_crop(shelf: Shelf, textures: Textures, rng: Rng) -> tuple[Image, in
         for _ in range(int(rng.integers(1, 4))):
             far = np.array([rng.normal(0, 0.6) * SHORT, rng.normal(0, 0.6) * LONG])
             below.append(_turned(_CORNERS, rng.normal(0, 30) if rng.random() < 0.6 else rng.uniform(0, 360)) + far)
-    if rng.random() < 0.33:
+    if rng.random() < 0.38:
         above.append(_covering(rng))
     quads = [_turned(q, turn) for q in [*below, _CORNERS, *above]]
     flat = np.concatenate(quads)
@@ -113,7 +115,7 @@ def rendered_crop(shelf: Shelf, textures: Textures, rng: Rng) -> tuple[Image, in
         hand = draw_hand(canvas, reach, rng.uniform(0.5, 1.1) * SHORT, rng)
         covered = np.maximum(covered, hand.astype(np.float32))
     visible = 1 - float((own * covered).sum() / max(1.0, own.sum()))
-    if visible < 0.22 or (number < 52 and not _index_seen(target, own, covered)):
+    if visible < COVERED_BELOW or (number < 52 and not _index_seen(target, own, covered)):
         number = NOTHING
     return _photographed(canvas, target, rng), number
 
@@ -122,7 +124,7 @@ def _covering(rng: Rng) -> Quad:
     """A card lying over part of ours: shifted along an axis or turned over a corner."""
     if rng.random() < 0.5:
         side = rng.integers(0, 4)
-        share = rng.uniform(0.3, 0.9)
+        share = rng.uniform(0.14, 0.9)
         far = np.array([(share * SHORT, 0), (-share * SHORT, 0), (0, share * LONG), (0, -share * LONG)][int(side)])
         far = far + rng.normal(0, 0.04, 2) * LONG
         return np.asarray(_turned(_CORNERS, rng.normal(0, 8)) + far, np.float64)

@@ -116,7 +116,7 @@ def matched(labels: Sequence[Label], found: Detections, image: Image) -> tuple[P
     fitted = np.stack([refined(image, quad)[0] for quad in faces.quads]) if len(faces) else faces.quads
     looks = [
         (quads, Detections(quads, faces.labels, faces.scores).boxes().clip(0, limit))
-        for quads in (faces.quads, fitted)
+        for quads in (fitted, faces.quads)  # where both fit, the one fitted to the edges is taken
     ]
     taken: dict[int, list[tuple[Label, npt.NDArray[np.float32]]]] = {}
     for label in labels:
