@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from referee.bad_input import BadInput
-from referee.events import Amend, Answer, Event, Insert, Overrule, Redo, Shout, Shown, Slap, Undo
+from referee.events import Amend, Answer, Event, Insert, Overrule, Redo, Shout, Shown, Slap, Tick, Undo
 from referee.game import NotInThisGame
 from referee.instant import Instant
 from referee.match import Judgement, Match
@@ -27,6 +27,8 @@ _MS = 1_000_000
 #: of the rules runs out while somebody types; hands and shouts follow one another at a tenth of that.
 _APART_NS = 2000 * _MS
 _QUICK_NS = 200 * _MS
+#: Longer than any time that the rules give.
+_WAIT_NS = 10_000 * _MS
 #: `312ms` or `312±4ms` at a line's end: that long after the newest card. (Not seconds: `7s` is a card.)
 _AFTER_CARD = re.compile(r"\s+\+?(\d+(?:\.\d+)?)(?:\s?(?:±|\+-)\s?(\d+(?:\.\d+)?))?\s?ms$")
 _LONGEST_TYPED = 400
@@ -120,7 +122,9 @@ class Keeper:
         for part, same in _parted(text):
             event = self.notation.parse(part, at_ns=0, sd_ns=sd_ns)
             if given is None and not same:
-                at_ns += _QUICK_NS if isinstance(event, Slap | Shout) else _APART_NS
+                at_ns += (
+                    _QUICK_NS if isinstance(event, Slap | Shout) else _WAIT_NS if isinstance(event, Tick) else _APART_NS
+                )
             yield replace(event, at=Instant(at_ns, sd_ns))
 
     def _latest(self) -> Event | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from referee.cards import Pile
 from referee.events import Event
 from referee.game import Board, Game
 from referee.match import Judgement, Match
@@ -51,6 +52,8 @@ class Teller:
         """What may be said to a question: ``[Ana / Ben / A tie]``; empty where nothing is asked."""
         if ruling.verdict != "ask":
             return ""
+        if not ruling.choices:
+            return "[" + self.words.say("keeper", "type_it") + "]"
         said = [
             self.words.choice(self.game.name, ruling.question or "", choice, self.players) for choice in ruling.choices
         ]
@@ -73,11 +76,19 @@ class Teller:
                 cells.append(f"{board.scores[seat] if seat < len(board.scores) else 0:>4}")
             if held[seat] is not None:
                 cells.append(self.words.say("board", "cards", count=held[seat]))
+            places = [pile for pile in sorted(board.counts) if pile.seat == seat and pile.place is not None]
+            if places:
+                cells.append(" ".join(self._place(board, pile) for pile in places))
             if standing != "in":
                 cells.append(self.words.say("board", standing))
             lines.append("  " + "  ".join(cells))
         lines.append("  " + self.words.standing(board, self.players))
         return lines
+
+    def _place(self, board: Board, pile: Pile) -> str:
+        """The card on a place of a layout; a dot where it lies face down."""
+        top = board.tops.get(pile)
+        return f"{self.words.card(top) if top is not None else '·':>3}"
 
 
 def cards_held(board: Board, players: int) -> list[int | None]:

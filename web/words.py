@@ -13,7 +13,7 @@ from typing import Any
 from referee.bad_input import BadInput
 from referee.cards import Card, Pile
 from referee.game import Board, OptionValue
-from referee.ruling import EFFECTS, Effect, NextTurn, Ruling, Verdict
+from referee.ruling import EFFECTS, Effect, NextTurn, PutTogether, Ruling, Verdict
 
 DEFAULT_LANGUAGE = "en"
 _FIELD = re.compile(r"\{([a-z_]+)(?::([^{}]*))?\}")
@@ -111,7 +111,10 @@ class Words:
     def effect(self, effect: Effect, players: Sequence[str]) -> str:
         """One effect as a sentence."""
         details: dict[str, object] = {item.name: getattr(effect, item.name) for item in fields(effect)}
-        message = str(_at(self.common, "effects", _EFFECT_NAMES[type(effect)]))
+        name = _EFFECT_NAMES[type(effect)]
+        if isinstance(effect, PutTogether) and len(effect.piles) == 1:
+            name = "put_onto"
+        message = str(_at(self.common, "effects", name))
         return _sentence(self.fill(message, details, players))
 
     def card(self, card: Card | None) -> str:

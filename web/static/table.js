@@ -53,12 +53,13 @@ function card(top) {
 
 function pileOf(pile) {
   if (pile.top) return card(pile.top);
-  return make("span", pile.count && pile.kind === "down" ? "card back" : "card none");
+  return make("span", pile.count ? "card back" : "card none");
 }
 
 function player(one, seat, scored, before) {
   const figure = scored || one.cards === null ? one.score : one.cards;
   const unit = scored || one.cards === null ? words.points : one.cards_text.replace(/^\d+\s/, "");
+  const places = one.piles.filter((pile) => pile.kind === "place");
   const number = make("span", "figure", String(figure));
   if (before !== undefined && before !== String(figure)) number.classList.add("bumped");
   const element = make(
@@ -74,6 +75,7 @@ function player(one, seat, scored, before) {
       one.dealer ? make("span", "badge", words.dealer) : null,
       scored && one.cards !== null ? make("span", "badge", one.cards_text) : null,
     ),
+    places.length ? make("span", "places", ...places.map((pile) => (pile.top ? card(pile.top) : make("span", "card back")))) : null,
   );
   element.classList.toggle("turn", one.turn);
   element.classList.toggle("won", one.won);
