@@ -143,6 +143,7 @@ class Board:
     """The state of play for people: whose turn, who holds how many, what lies on top, the scores.
 
     ``counts`` and ``tops`` are by pile; ``scores`` and ``standing`` by seat (``standing``: in, out, left).
+    ``names`` are by seat where players may join; empty: as the match was set up.
     """
 
     turn: Seat | None
@@ -156,6 +157,7 @@ class Board:
     questions: tuple[Question, ...] = ()
     winners: tuple[Seat, ...] = ()
     over: bool = False
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from referee.cards import Card, Pile, Seat
@@ -43,7 +43,12 @@ class Shower:
     @property
     def players(self) -> tuple[str, ...]:
         """Names by seat."""
-        return self.chosen.setup.players
+        return self.notation.players
+
+    def naming(self, match: Match[Any]) -> Shower:
+        """The same with the names of those who play now: players may join between hands."""
+        names = match.board.names or self.players
+        return self if names == self.players else replace(self, notation=replace(self.notation, players=names))
 
     def state(self, match: Match[Any]) -> dict[str, Any]:
         """Everything that a page needs when it opens."""

@@ -18,7 +18,7 @@ from referee.match import Judgement, Match
 from referee.recording import dump
 from web.board import Shower
 from web.config import Chosen
-from web.notation import readable
+from web.notation import Notation, readable
 from web.telling import Teller, clock, events_of, when
 from web.words import Words
 
@@ -43,8 +43,7 @@ class Keeper:
         self.words = words
         self.match: Match[Any] = Match(chosen.game, chosen.setup)
         self.shower = Shower.of(chosen, words.language)
-        self.notation = self.shower.notation
-        self.teller = Teller(chosen.game, chosen.setup.players, words)
+        self._teller = Teller(chosen.game, chosen.setup.players, words)
         self.commands: dict[str, Callable[[str], list[str]]] = {
             "help": self._help,
             "scores": self._scores,
@@ -61,6 +60,16 @@ class Keeper:
             "rules": self._rules,
             "save": self._save,
         }
+
+    @property
+    def teller(self) -> Teller:
+        """Tells with the names of those who play now."""
+        return self._teller.naming(self.match)
+
+    @property
+    def notation(self) -> Notation:
+        """Reads and writes with the names of those who play now."""
+        return self.shower.naming(self.match).notation
 
     def greeting(self) -> list[str]:
         """What is shown before the first line."""
@@ -141,7 +150,7 @@ class Keeper:
         return "  " + self.words.standing(self.match.board, self.teller.players)
 
     def _echo(self, event: Event) -> str:
-        return f"{event.id:>4}  {self.shower.event(event)['text']}"
+        return f"{event.id:>4}  {self.shower.naming(self.match).event(event)['text']}"
 
     # --- commands ---------------------------------------------------------------------------------------
 

@@ -210,7 +210,7 @@ class Notation:
     def _said(self, name: str, bound: Mapping[str, Any]) -> str:
         value = bound[name]
         if name in _SEATS:
-            return self.players[int(value)]
+            return self.players[value] if value < len(self.players) else f"seat {value}"
         return ", ".join(value) if isinstance(value, list) else str(value)
 
     # --- completing -----------------------------------------------------------------------------------

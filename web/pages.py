@@ -234,6 +234,7 @@ def _event(said: object, live: LiveMatch, shower: Shower, near: int) -> Event | 
     if isinstance(said, str):
         with live.looking() as match:
             old = next((event for event in match.log if event.id == near), None)
+            shower = shower.naming(match)
         at = old.at if old is not None else live.now
         return shower.notation.parse(said, at_ns=at.at_ns, sd_ns=at.sd_ns)
     line = from_json({"kind": "event", **said} if isinstance(said, dict) else said)
@@ -256,7 +257,7 @@ def _state(live: LiveMatch, shower: Shower) -> dict[str, Any]:
             "id": f"{live.run}-{live.number}",
             "ended": live.ended,
             "broken": live.broken,
-            **shower.state(match),
+            **shower.naming(match).state(match),
         }
 
 
@@ -286,6 +287,7 @@ def _stream(live: LiveMatch, shower: Shower, last: str, tell: Callable[[Shower, 
 def _told_update(live: LiveMatch, shower: Shower, update: Update) -> str:
     """An update as every page in that language is told it."""
     with live.looking() as match:
+        shower = shower.naming(match)
         data = {
             "event": shower.event(update.judgement.event),
             "given": [shower.ruling(ruling, match) for ruling in update.judgement.given],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from referee.cards import Pile
@@ -21,6 +21,11 @@ class Teller:
     game: Game[Any]
     players: tuple[str, ...]
     words: Words
+
+    def naming(self, match: Match[Any]) -> Teller:
+        """The same with the names of those who play now: players may join between hands."""
+        names = match.board.names or self.players
+        return self if names == self.players else replace(self, players=names)
 
     def judgement(self, judgement: Judgement, match: Match[Any]) -> list[str]:
         """What one event led to: earlier rulings that no longer hold, then those given now."""

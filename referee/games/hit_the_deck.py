@@ -338,6 +338,7 @@ class HitTheDeck:
             questions=state.questions,
             winners=state.winners,
             over=state.phase == "over",
+            names=state.names,
         )
 
     def expects(self, state: HitTheDeckState) -> Expectation:

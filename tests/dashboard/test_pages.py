@@ -13,10 +13,12 @@ import pytest
 from flask.testing import FlaskClient
 
 from referee.bad_input import BadInput
-from referee.cards import Pile
-from referee.events import Shown
+from referee.cards import Card, Pile
+from referee.events import Dealt, Joined, Shown
 from referee.instant import Instant
 from referee.recording import Header, read
+from web.config import choose
+from web.games import game_named
 from web.live import LiveMatch, Picture, Unkept
 from web.pages import Door, Serving, create_app, listen
 
@@ -126,6 +128,19 @@ def test_the_log_reads_back_as_a_recording(client, live, race):
     lines = list(read(client.get("/log.jsonl").get_data(as_text=True).splitlines()))
     assert isinstance(lines[0], Header)
     assert [line.at for line in lines[1:]] == [event.at for event in race]
+
+
+def test_who_joins_between_hands_is_named(picture):
+    live = LiveMatch(choose(game_named("hit-the-deck"), ("Ana", "Ben")), Unkept())
+    live.tell(Joined(at=Instant(0), name="Dan"))
+    app = create_app(live, picture, Door(TOKEN, 80))
+    state = app.test_client().get("/api/state").get_json()
+    assert [one["name"] for one in state["board"]["players"]] == ["Ana", "Ben", "Dan"]
+    live.tell(Dealt(at=Instant(1)))
+    live.tell(Shown(at=Instant(2), card=Card("red 4"), pile=Pile("discard")))
+    live.tell(Shown(at=Instant(3), seat=2, card=Card("red 2"), pile=Pile("discard")))
+    events = app.test_client().get("/api/state").get_json()["events"]
+    assert events[-1]["text"] == "Dan plays red 2"
 
 
 def test_each_viewer_gets_the_newest_picture(client, picture):

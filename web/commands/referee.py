@@ -82,7 +82,7 @@ def _judge(args: argparse.Namespace, file: BinaryIO, name: str) -> None:
     if args.instead is not None:
         _compare(match, chosen, read_rules(args.instead), teller, as_json=args.json)
     elif not args.json:
-        _say("\n".join(teller.board(match.board)))
+        _say("\n".join(teller.naming(match).board(match.board)))
 
 
 def _again(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
@@ -105,7 +105,7 @@ def _chosen(args: argparse.Namespace, header: Header | None) -> Chosen:
 
 def _tell(judgement: Judgement, match: Match[Any], teller: Teller, *, as_json: bool) -> None:
     if not as_json:
-        for line in teller.judgement(judgement, match):
+        for line in teller.naming(match).judgement(judgement, match):
             _say(line)
         return
     _say(dump(judgement.event))
@@ -150,7 +150,7 @@ def _compare(match: Match[Any], chosen: Chosen, instead: dict[str, object], tell
         _say(say("compare", "left_out", id=event.id, reason=reason))
     for title, one in (("before", recorded), ("after", other)):
         _say(say("compare", title))
-        _say("\n".join(teller.board(one.board)))
+        _say("\n".join(teller.naming(match).board(one.board)))
 
 
 @dataclass(frozen=True, slots=True)
