@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
@@ -160,7 +161,7 @@ class Race:
     racers: tuple[Seat, ...]
     landings: tuple[Landing, ...] = ()
     doubtful: frozenset[Seat] = frozenset()
-    call: tuple[Instant, int] | None = None
+    call: tuple[Instant, int, float] | None = None
     orders: tuple[tuple[tuple[Seat, ...], float], ...] = ()
     closed: bool = False
 
@@ -204,7 +205,7 @@ class HitTheDeckState:
     down: frozenset[Seat] = frozenset()
     laying: Seat | None = None
     lifts: bool = False
-    shout: tuple[Seat | None, Instant, int] | None = None
+    shout: tuple[Seat | None, Instant, int, float] | None = None
     counted: tuple[tuple[Card, ...] | None, ...] = ()
     winner: Seat | None = None
     begun: bool = False
@@ -488,9 +489,7 @@ def _happens(state: HitTheDeckState, event: Event, rulings: Rulings) -> HitTheDe
             case Slap():
                 state = _slapped(state, event, rulings)
             case Lifted():
-                laying = None if state.laying == event.seat else state.laying
-                down = state.down - {event.seat} if state.down else state.down
-                state = replace(state, lifts=True, laying=laying, down=down)
+                state = _lifted(state, event)
             case Shout():
                 state = _called(state, event, rulings)
             case Finish():
@@ -1041,7 +1040,7 @@ def _everyone_slaps(state: HitTheDeckState, event: Shown, seat: Seat, rulings: R
     """H15: the race opens. A slap that may have come before the card is a landing, not a fault."""
     call = None
     if state.shout is not None and state.shout[0] in (None, seat):
-        call = (state.shout[1], state.shout[2])
+        call = state.shout[1:]
     landings = tuple(
         Landing(slap.seat, slap.at, slap.id, slap.layer, slap.confidence)
         for slap in state.early
@@ -1074,14 +1073,22 @@ def _slapped(state: HitTheDeckState, event: Slap, rulings: Rulings) -> HitTheDec
     return _settle(_with_race(state, race, new), new, event, rulings)
 
 
+def _lifted(state: HitTheDeckState, event: Lifted) -> HitTheDeckState:
+    """H18, H29: a hand that has left the pile may slap, and may err again."""
+    if state.lifts and state.laying != event.seat and event.seat not in state.down:
+        return state
+    laying = None if state.laying == event.seat else state.laying
+    return replace(state, lifts=True, laying=laying, down=state.down - {event.seat})
+
+
 def _called(state: HitTheDeckState, event: Shout, rulings: Rulings) -> HitTheDeckState:
     """H28: the discarder's call; a voice that nobody knows counts for the discarder, who alone must call."""
     race = state.races[-1] if state.races else None
     if race is None or race.call is not None or race.closed:
-        return state if state.free else replace(state, shout=(event.seat, event.at, event.id))
+        return state if state.free else replace(state, shout=(event.seat, event.at, event.id, event.confidence))
     if event.seat not in (None, race.discarder):
         return state
-    new = replace(race, call=(event.at, event.id))
+    new = replace(race, call=(event.at, event.id, event.confidence))
     return _settle(_with_race(state, race, new), new, event, rulings)
 
 
@@ -1137,14 +1144,14 @@ def _settle(state: HitTheDeckState, race: Race, event: Event, rulings: Rulings) 
     coming = event.seat if isinstance(event, Slap) else None
     if missing == [coming]:
         return state  # It comes just now.
-    sure = _never_first(state, race, landed, missing, now)
-    if len(missing) == 1 and (sure >= state.house.confidence or race.closed):
+    sure = _never_first(race, landed, missing, now)
+    if len(missing) == 1 and (sure >= state.house.confidence or said is not None):
         lasts = _said_last(said, tuple(missing), race)
         _rule_last(state, race, lasts, "H24", "never_came", sure if said is None else 1.0, choices, rulings)
         return _decided(state, race, lasts, "H15", event, rulings)
     first = _first_landing(race)
     ended = first is not None and first.shifted(state.house.slap_window_ns).before(now) >= state.house.confidence
-    if len(missing) < 2 or not (ended or race.closed):
+    if not (ended or race.closed):
         return state
     if said is not None:
         lasts = _said_last(said, tuple(missing), race)
@@ -1167,15 +1174,18 @@ def _call_verdict(state: HitTheDeckState, race: Race, landed: Mapping[Seat, Land
     grace = race.at.shifted(state.house.call_grace_ns)
     if race.call is None:
         if own is not None:
-            return "slapped_before_call" if _by_now(own.at, now) >= confidence else "wait"
-        late = bool(others) and grace.before(now) >= confidence
-        return "call_forgotten" if late and _by_now(min(others.values(), key=_moment), now) >= confidence else "wait"
-    at, _ = race.call
+            if _by_now(own.at, now) < confidence:
+                return "wait"
+            return "slapped_before_call" if own.confidence >= confidence else "ask"
+        first = min(others.values(), key=_moment, default=None)
+        passed = race.closed if first is None else _by_now(first, now) >= confidence
+        return "call_forgotten" if passed and grace.before(now) >= confidence else "wait"
+    at, _, heard = race.call
     before_own = 1.0 if own is None else at.before(own.at)
     in_time = max(at.before(grace), first_probabilities({-1: at, **others})[-1]) if others else 1.0
-    if min(before_own, in_time) >= confidence:
+    if min(before_own, in_time) * heard >= confidence:
         return "good"
-    if before_own <= 1 - confidence:
+    if before_own <= 1 - confidence and own is not None and own.confidence >= confidence:
         return "slapped_before_call"
     return "called_too_late" if in_time <= 1 - confidence else "ask"
 
@@ -1207,7 +1217,7 @@ def _last_of_all(
         _rule_last(state, race, lasts, "H15", what, shares[best] if said is None else 1.0, choices, rulings)
         return _decided(state, race, lasts, "H15", event, rulings)
     close = tuple(seat for seat in ranked if shares[seat] > 1 - house.confidence)
-    about = (("players", ",".join(map(str, close))), ("probability", f"{shares[best]:.3f}"))
+    about = (("players", ",".join(map(str, close))), ("p_last", f"{shares[best]:.3f}"))
     if house.close_call == "ask":
         return _ask_race(state, race, _last_key(race), choices, "H25", "close_call", rulings, about)
     lasts = close if house.close_call == "both" else ()
@@ -1217,7 +1227,6 @@ def _last_of_all(
             verdict=Verdict.TOO_CLOSE,
             what=f"close_call_{house.close_call}",
             effects=tuple(Draw(seat, 4) for seat in lasts),
-            probability=1 - shares[best],
             because=(race.card, *(landing.event for landing in race.landings)),
             question=_last_key(race),
             choices=choices,
@@ -1239,15 +1248,14 @@ def _last_shares(race: Race, landed: Mapping[Seat, Landing]) -> dict[Seat, float
     return last_probabilities({seat: landing.at for seat, landing in landed.items()})
 
 
-def _never_first(
-    state: HitTheDeckState, race: Race, landed: Mapping[Seat, Landing], missing: list[Seat], now: Instant
-) -> float:
+def _never_first(race: Race, landed: Mapping[Seat, Landing], missing: list[Seat], now: Instant) -> float:
     """How sure it is that a hand which has not landed by now is later than all that have."""
     if len(missing) != 1 or not landed:
         return 0.0
     doubt = max(landing.at.sd_ns for landing in landed.values())
     instants = {seat: landing.at for seat, landing in landed.items()}
-    return last_probabilities({**instants, missing[0]: Instant(now.at_ns + 1, doubt)})[missing[0]]
+    last = last_probabilities({**instants, missing[0]: Instant(now.at_ns + 1, doubt)})[missing[0]]
+    return last * math.prod(landing.confidence for landing in landed.values())
 
 
 def _said_last(said: str | None, otherwise: tuple[Seat, ...], race: Race) -> tuple[Seat, ...]:
@@ -1639,12 +1647,12 @@ def _left(state: HitTheDeckState, event: Left, rulings: Rulings) -> HitTheDeckSt
 def _read(state: HitTheDeckState, event: Shown | Turned, clause: str) -> Card | None:
     """The card as shown, or as a person said; what can't be read, or is not of this deck, is asked for."""
     key = f"card:{event.id}"
-    answer = state.answers.get(key, "")
-    said = _card(answer)
-    if said in state.house.faces:
-        return said
-    if answer == _UNSAID:
-        return None
+    if key in state.answers:
+        said = _card(state.answers[key])
+        if said in state.house.faces:
+            return said
+        if state.answers[key] == _UNSAID:
+            return None
     if event.card is not None and event.card in state.house.faces:
         return event.card
     others = event.or_cards if isinstance(event, Shown) else ()

@@ -591,7 +591,7 @@ def _ended_by_host(state: TrashState, event: Ended, rulings: Rulings) -> TrashSt
 def _read(state: TrashState, event: Shown, held: Card | None, clause: str) -> Card:
     """The card as shown, or as a person said; one that can't be read, or can't be this one, is asked for."""
     key = f"card:{event.id}"
-    said = _card(state.answers.get(key, ""))
+    said = _card(state.answers[key]) if key in state.answers else None
     counts = state.setup.deck.counts
     if said is not None and said in counts:
         return said
