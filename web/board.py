@@ -73,6 +73,7 @@ class Shower:
                 {
                     "name": name,
                     "score": _at(board.scores, seat, 0),
+                    "score_text": self.words.say("board", "points", score=_at(board.scores, seat, 0)),
                     "cards": held[seat],
                     "cards_text": None if held[seat] is None else self.words.say("board", "cards", count=held[seat]),
                     "standing": _at(board.standing, seat, "in"),

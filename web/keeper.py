@@ -75,7 +75,7 @@ class Keeper:
         """What is shown before the first line."""
         names = self.words.and_(self.teller.players)
         return [
-            self.words.say("keeper", "welcome", game=self.chosen.game.name, names=names),
+            self.words.say("keeper", "welcome", game=self.words.game(self.chosen.game.name), names=names),
             self._standing(),
         ]
 

@@ -127,7 +127,7 @@ def create_app(live: LiveMatch, picture: Picture, door: Door) -> Flask:
             "table.html",
             words=words.common["page"],
             language=words.language,
-            game=live.chosen.game.name.replace("-", " ").title(),
+            game=words.game(live.chosen.game.name),
             host=hosting(),
             picture=bool(picture.newest) or not live.ended,
         )

@@ -42,6 +42,10 @@ class Words:
 
     # --- a game's own ---------------------------------------------------------------------------------
 
+    def game(self, name: str) -> str:
+        """What a game is called."""
+        return str(_at(self.common, "games", name) or name.replace("-", " ").capitalize())
+
     def title(self, game: str, clause: str) -> str:
         """What a clause is about, in a few words; empty where the catalogue doesn't say."""
         return str(_at(self.games, game, clause, "title") or "")

@@ -58,7 +58,7 @@ function pileOf(pile) {
 
 function player(one, seat, scored, before) {
   const figure = scored || one.cards === null ? one.score : one.cards;
-  const unit = scored || one.cards === null ? words.points : one.cards_text.replace(/^\d+\s/, "");
+  const unit = scored || one.cards === null ? one.score_text.replace(/^-?\d+\s/, "") : one.cards_text.replace(/^\d+\s/, "");
   const places = one.piles.filter((pile) => pile.kind === "place");
   const number = make("span", "figure", String(figure));
   if (before !== undefined && before !== String(figure)) number.classList.add("bumped");
@@ -185,7 +185,7 @@ function ruled(ruling, isNew) {
     make("p", "sentence", ruling.text),
     ruling.effects.length ? make("p", "effects", ruling.effects.join(". ") + ".") : null,
     sureness(ruling),
-    make("p", "rule", ruling.title),
+    ruling.verdict === "note" ? null : make("p", "rule", ruling.title),
     rests.length ? more : null,
   );
   element.dataset.ruling = ruling.id;
