@@ -607,13 +607,7 @@ def _first_card(state: HitTheDeckState, event: Shown, rulings: Rulings) -> HitTh
     rulings.append(_note("H3", "first_card", None, event.id, about=about))
     rulings.append(_note("H6", "begins", first, event.id, effects=(NextTurn(first),)))
     state = replace(
-        state,
-        phase="play",
-        draw=state.draw - 1,
-        discards=1,
-        turn=first,
-        top=card,
-        top_sure=event.confidence,
+        state, phase="play", draw=state.draw - 1, discards=1, turn=first, top=card, top_sure=event.confidence
     )
     if face.word == "number" or (face.hits and not state.house.first_decree):
         return state
@@ -1693,11 +1687,7 @@ def _who(state: HitTheDeckState, event: Shown | Taken | Slap, clause: str) -> Se
 
 
 def _ask(
-    question: Question,
-    what: str,
-    seat: Seat | None,
-    because: tuple[int, ...],
-    about: tuple[tuple[str, str], ...] = (),
+    question: Question, what: str, seat: Seat | None, because: tuple[int, ...], about: tuple[tuple[str, str], ...] = ()
 ) -> tuple[Question, Ruling]:
     return question, Ruling(
         clause=question.clause,

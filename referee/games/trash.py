@@ -380,13 +380,7 @@ def _lifted_off(state: TrashState, event: Taken, rulings: Rulings) -> TrashState
 def _takes_discard_back(state: TrashState, seat: Seat) -> TrashState:
     """A card that should have been placed comes back to the hand, and the turn with it."""
     return replace(
-        state,
-        trash=state.trash[:-1],
-        turn=seat,
-        holding=True,
-        held=state.trash[-1],
-        source="place",
-        back=None,
+        state, trash=state.trash[:-1], turn=seat, holding=True, held=state.trash[-1], source="place", back=None
     )
 
 
