@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 CARD_FACE = "card face"
 CARD_BACK = "card back"
+#: Four sides that stand out: a card of any design, or a box, a book, a mat.
+CARD_OUTLINE = "card outline"
 HAND = "hand"
 
 

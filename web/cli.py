@@ -13,8 +13,10 @@ from referee.bad_input import BadInput
 #: Each is a module in ``web/commands`` with ``HELP``, ``add(parser)`` and ``run(args) -> int``.
 COMMANDS = {
     "demo": "web.commands.demo",
+    "play": "web.commands.play",
     "review": "web.commands.review",
     "read": "web.commands.read",
+    "enrol": "web.commands.enrol",
     "referee": "web.commands.referee",
     "film": "web.commands.film",
     "bench": "web.commands.bench",

@@ -18,10 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment  # type: ignore[import-untyped]  # it ships no types
 
+from referee.bad_input import BadInput
 from vision.benches.labelled import BACK, Kind, Label, LabelledPhoto, LabelledSet, open_set
+from vision.cards.deck import Deck
+from vision.cards.enrol import crops_of, listed
 from vision.cards.photo import open_photo
 from vision.cards.read import CardReader
 from vision.cards.seen import SeenCard
+from vision.detections import CARD_BACK, CARD_FACE, CARD_OUTLINE
 
 HELP = "cards in real labelled photographs: found, read, abstained, invented"
 
@@ -36,13 +40,21 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Add the bench's own options."""
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="a folder of labelled photos")
     parser.add_argument("--missed", action="store_true", help="name each picture in which something went wrong")
+    parser.add_argument("--deck", type=Path, help="read with a deck that was enrolled")
+    parser.add_argument("--enrol", type=Path, metavar="FILE.csv", help="enrol from these pictures; leave them out")
     parser.add_argument("--backend", help="onnxruntime or openvino (default: what is installed)")
 
 
 def run(args: argparse.Namespace) -> int:
     """Read the folders, print a table, and as the last line one JSON object."""
-    reader = CardReader.shipped(args.backend)
-    tallies = measure([found for folder in args.folders for found in open_set(folder)], reader, args)
+    if args.deck and args.enrol:
+        raise BadInput.of("--deck and --enrol", "one of them", "both")
+    sets = [found for folder in args.folders for found in open_set(folder)]
+    deck, left_out = Deck.load(args.deck) if args.deck else None, frozenset[Path]()
+    if args.enrol:
+        deck, left_out = enrolled_from_labels(args.enrol, sets, CardReader.shipped(args.backend))
+    reader = CardReader.shipped(args.backend, deck)
+    tallies = measure(sets, reader, args, left_out)
     total = Tally.added(tallies.values())
     _print(table(tallies))
     figures: dict[str, object] = {"bench": "cards", "seed": args.seed, "quick": args.quick, **total.figures()}
@@ -54,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _print(text: str) -> None:
-    print(text, flush=True)  # noqa: T201 - a bench's figures are its answer
+    print(text, flush=True)
 
 
 @dataclass(slots=True)
@@ -146,12 +158,46 @@ def confusion(label: str, card: str) -> str:
     return "another rank" if suit == other_suit or label[-1] not in "cdhs" else "another rank and suit"
 
 
-def measure(sets: Sequence[LabelledSet], reader: CardReader, args: argparse.Namespace) -> dict[str, Tally]:
-    """Read all pictures of the sets; a tally for each."""
+def enrolled_from_labels(
+    listed_in: Path, sets: Sequence[LabelledSet], reader: CardReader
+) -> tuple[Deck, frozenset[Path]]:
+    """A deck from the pictures that a CSV names, and those pictures; their labels tell which quad is the card.
+
+    Where the card's quad is not found, a person would take another photo: the bench says so and goes on.
+    """
+    wanted: dict[Path, list[str]] = {}
+    for shown in listed([listed_in]):
+        wanted.setdefault(shown.photo.resolve(), []).append(shown.card)
+    cards: list[str] = []
+    crops: list[NDArray[np.uint8]] = []
+    missing: list[str] = []
+    for photo in (photo for one in sets for photo in one if photo.path.resolve() in wanted):
+        image = open_photo(photo.path)
+        quads = reader.find(image).labelled(CARD_FACE, CARD_BACK, CARD_OUTLINE).quads
+        places = [SeenCard(None, "up", 0.0, quad, (("", 0.0),)) for quad in quads]
+        pairs = matched(photo.labels, places, (image.shape[1], image.shape[0]))
+        for card in wanted[photo.path.resolve()]:
+            quad = next((quads[j] for i, j in pairs.items() if photo.labels[i].card == card), None)
+            if quad is None:
+                missing.append(card)
+                continue
+            for crop in crops_of(image, quad):
+                cards.append(card)
+                crops.append(crop)
+    if not crops:
+        raise BadInput.of(str(listed_in), "pictures of the folders in which the card is found", "none")
+    _print(f"enrolled {len(set(cards))} cards" + (f"; not found: {', '.join(missing)}" if missing else ""))
+    return Deck(listed_in.stem, tuple(cards), np.stack(crops)), frozenset(wanted)
+
+
+def measure(
+    sets: Sequence[LabelledSet], reader: CardReader, args: argparse.Namespace, left_out: frozenset[Path]
+) -> dict[str, Tally]:
+    """Read all pictures of the sets but those left out; a tally for each."""
     tallies: dict[str, Tally] = {}
     for one in sets:
         tally = tallies.setdefault(f"{one.folder.parent.name}/{one.folder.name}", Tally())
-        photos = list(one)
+        photos = [photo for photo in one if not left_out or photo.path.resolve() not in left_out]
         if args.quick and len(photos) > QUICK_PICTURES:
             photos = random.Random(args.seed).sample(photos, QUICK_PICTURES)
         for number, photo in enumerate(photos, 1):
@@ -163,7 +209,7 @@ def measure(sets: Sequence[LabelledSet], reader: CardReader, args: argparse.Name
             if args.missed and story:
                 _print(f"{photo.path.name}: {story}")
             if sys.stderr.isatty():
-                print(f"\r{one.folder.name} {number}/{len(photos)} ", end="", file=sys.stderr)  # noqa: T201 - progress
+                print(f"\r{one.folder.name} {number}/{len(photos)} ", end="", file=sys.stderr)
     return tallies
 
 

@@ -9,8 +9,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from vision.cards.quads import without_duplicates
-from vision.detections import CARD_BACK, CARD_FACE, Detections
+from vision.cards.quads import iou, without_duplicates
+from vision.detections import CARD_BACK, CARD_FACE, Detections, Detector
 from vision.weights import Weights
 
 #: A card between these shares of the trained size is found nearly as well as at it: measured on
@@ -30,6 +30,13 @@ OTHER_LOOKS = (0.4, 2.0)
 SURE_SCORE = 0.4
 
 
+#: A look takes at most so many tiles: with cards so small that more are needed, print was taken for cards.
+TILES_AT_MOST = 12
+
+#: An outline that agrees with a find by this much is the same card, and fits it more closely than a box.
+SAME_CARD_IOU = 0.6
+
+
 class ScalableDetector(Protocol):
     """A detector that can be told how large it shall look at a picture."""
 
@@ -43,15 +50,21 @@ class ScalableDetector(Protocol):
 class CardFinder:
     """Looks at the whole picture, learns from it how large a card is, and looks again at the right scale."""
 
-    def __init__(self, detector: ScalableDetector) -> None:
-        """Find with ``detector``, which can be told its scale."""
+    def __init__(self, detector: ScalableDetector, outlines: Detector | None = None) -> None:
+        """Find with ``detector``, which can be told its scale, and by ``outlines`` what it does not know."""
         self._detector = detector
+        self._outlines = outlines
 
     def detect(self, image: NDArray[np.uint8], card_side_px: float | None = None) -> Detections:
         """Cards (and what else the detector knows) in ``image``, (h, w, 3) uint8 BGR.
 
         card_side_px: a card's longer side in the picture, where the table's millimetres tell it.
         """
+        found = self._trained(image, card_side_px)
+        return found if self._outlines is None else with_outlines(found, self._outlines.detect(image))
+
+    def _trained(self, image: NDArray[np.uint8], card_side_px: float | None) -> Detections:
+        """What the detector finds, at the scale that it was trained at: cards (and what else it knows)."""
         wanted = self._detector.weights.card_side_px
         longest = max(image.shape[:2])
         if card_side_px is not None:
@@ -68,7 +81,8 @@ class CardFinder:
                     scale *= factor
                     break
         if side is not None and not SIZE_IS_RIGHT[0] < side * scale / wanted < SIZE_IS_RIGHT[1]:
-            again = self._look(image, wanted / side, side)
+            most = math.sqrt(TILES_AT_MOST * LOOK_AT_MOST_PX**2 / (image.shape[0] * image.shape[1])) / 1.3
+            again = self._look(image, min(wanted / side, max(most, scale)), side)
             found = again if len(again) else found
         return without_duplicates(found)
 
@@ -82,6 +96,18 @@ class CardFinder:
             whole = _not_cut(found, (left, top, right, bottom), (image.shape[1], image.shape[0]))
             parts.append(found.where(whole).moved(1.0, left, top))
         return Detections.joined(*parts)
+
+
+def with_outlines(found: Detections, outlines: Detections) -> Detections:
+    """Finds, fitted to the outline that agrees with them best, and then the outlines that agree with none."""
+    quads = found.quads.copy()
+    alone = np.ones(len(outlines), np.bool_)
+    for i in range(len(found)):
+        agree = [iou(found.quads[i], outline) for outline in outlines.quads]
+        best = int(np.argmax(agree)) if agree else 0
+        if agree and agree[best] > SAME_CARD_IOU:
+            quads[i], alone[best] = outlines.quads[best], False
+    return Detections.joined(Detections(quads, found.labels, found.scores), outlines.where(alone))
 
 
 def tiles(width: int, height: int, side: float, overlap: float) -> Iterator[tuple[int, int, int, int]]:

@@ -24,6 +24,18 @@ def clockwise_from_a_short_side(quads: NDArray[np.float32]) -> NDArray[np.float3
     return quads.astype(np.float32)
 
 
+#: Short side to long side above which a perspective may have swapped them; a card is 0.64 to 0.72 from above.
+NEARLY_SQUARE = 0.82
+
+
+def is_nearly_square(quad: Quad) -> bool:
+    """Whether it can't be told from its sides which way a card lies."""
+    sides = np.linalg.norm(quad - np.roll(quad, -1, axis=0), axis=1)
+    return float(min(sides[0] + sides[2], sides[1] + sides[3])) > NEARLY_SQUARE * float(
+        max(sides[0] + sides[2], sides[1] + sides[3])
+    )
+
+
 def area(quad: Quad) -> float:
     """Area of a convex quad in square pixels."""
     return float(cv2.contourArea(quad))

@@ -7,12 +7,15 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from vision.cards.deck import Deck, DeckNamer
 from vision.cards.find import CardFinder
+from vision.cards.outlines import OutlineDetector
+from vision.cards.quads import is_nearly_square
 from vision.cards.reader import BACK, NOTHING, FaceReader, Namer, rectified
 from vision.cards.refine import refined
 from vision.cards.seen import SeenCard, likeliest
 from vision.cards.settle import settled
-from vision.detections import CARD_BACK, CARD_FACE, Detections
+from vision.detections import CARD_BACK, CARD_FACE, CARD_OUTLINE, Detections
 from vision.detectors.onnx import OnnxDetector
 
 
@@ -33,9 +36,10 @@ class CardReader:
         self._namer = namer
 
     @classmethod
-    def shipped(cls, backend: str | None = None) -> CardReader:
-        """With the weights that ship with the project."""
-        return cls(CardFinder(OnnxDetector.shipped(backend=backend)), FaceReader.shipped(backend=backend))
+    def shipped(cls, backend: str | None = None, deck: Deck | None = None) -> CardReader:
+        """With the weights that ship with the project; with a deck that was enrolled, its cards."""
+        finder = CardFinder(OnnxDetector.shipped(backend=backend), OutlineDetector())
+        return cls(finder, FaceReader.shipped(backend=backend) if deck is None else DeckNamer(deck))
 
     def with_namer(self, namer: Namer) -> CardReader:
         """The same, naming the cards of another deck."""
@@ -59,20 +63,26 @@ class CardReader:
 
     def read_found(self, image: NDArray[np.uint8], found: Detections) -> tuple[SeenCard, ...]:
         """Name the cards among what a detector found, leaving out what can't be one."""
-        cards = found.labelled(CARD_FACE, CARD_BACK)
-        return settled([seen for seen in self._named(image, cards) if not _is_nothing(seen)])
+        cards = found.labelled(CARD_FACE, CARD_BACK, CARD_OUTLINE)
+        named = zip(self._named(image, cards), cards.labels, strict=True)
+        return settled([seen for seen, label in named if not _is_nothing(seen, str(label))])
 
     def _named(self, image: NDArray[np.uint8], cards: Detections) -> tuple[SeenCard, ...]:
         quads = cards.quads.copy()
         probabilities = self._probabilities(image, quads)
         doubtful = np.flatnonzero(self._belief(probabilities) < self._namer.min_confidence)
-        if len(doubtful):
-            # A loose quad may be why: fitted to the card's edges it is read again, and the clearer reading counts.
-            tight = np.stack([refined(image, quads[k])[0] for k in doubtful])
-            again = self._probabilities(image, tight)
-            better = self._belief(again) > self._belief(probabilities[doubtful])
-            probabilities[doubtful[better]] = again[better]
-            quads[doubtful[better]] = tight[better]
+        # A loose quad may be why: fitted to the card's edges it is read again, and the clearer reading counts. Of
+        # a quad that is nearly square (seen obliquely) it can't be told which side is the short one.
+        for again in (_tightened, _turned_if_square):
+            offered = [(k, again(image, quads[k])) for k in doubtful]
+            tried = [(k, quad) for k, quad in offered if quad is not None]
+            if tried:
+                which = np.array([k for k, _ in tried])
+                others = np.stack([quad for _, quad in tried])
+                told = self._probabilities(image, others)
+                better = self._belief(told) > self._belief(probabilities[which])
+                probabilities[which[better]] = told[better]
+                quads[which[better]] = others[better]
         labels, scores = cards.labels, cards.scores
         return tuple(
             self._seen(quads[i], str(labels[i]), float(scores[i]), probabilities[i]) for i in range(len(cards))
@@ -104,6 +114,15 @@ class CardReader:
         return SeenCard(best if sure else None, "up", confidence, quad, alternatives, score)
 
 
+def _tightened(image: NDArray[np.uint8], quad: NDArray[np.float32]) -> NDArray[np.float32] | None:
+    fitted, support = refined(image, quad)
+    return fitted if support > 0 else None
+
+
+def _turned_if_square(image: NDArray[np.uint8], quad: NDArray[np.float32]) -> NDArray[np.float32] | None:
+    return np.roll(quad, 1, axis=0) if is_nearly_square(quad) else None
+
+
 def read_cards(image: NDArray[np.uint8], reader: CardReader | None = None) -> tuple[SeenCard, ...]:
     """The cards in one picture, (h, w, 3) uint8 BGR; for many pictures build a `CardReader` once."""
     return (reader or CardReader.shipped()).read(image)
@@ -115,7 +134,11 @@ UNSUPPORTED_SCORE = 0.5
 UNSUPPORTED_CONFIDENCE = 0.5
 
 
-def _is_nothing(seen: SeenCard) -> bool:
+def _is_nothing(seen: SeenCard, label: str) -> bool:
+    if label == CARD_OUTLINE and seen.card is None:
+        return True  # a box, a book, a mat: only what can be read is a card
     if seen.alternatives and seen.alternatives[0][0] == NOTHING:
         return True
+    if label == CARD_BACK and seen.face == "down":
+        return seen.score < UNSUPPORTED_SCORE
     return seen.face == "up" and seen.score < UNSUPPORTED_SCORE and seen.confidence < UNSUPPORTED_CONFIDENCE

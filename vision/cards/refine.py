@@ -48,8 +48,8 @@ def refined(image: NDArray[np.uint8], quad: NDArray[np.float32]) -> tuple[NDArra
     part, onto = _shrunk(image, quad, onto, float(sides_px.max()) / HEIGHT_PX)
     if part.size == 0:
         return quad, 0.0
-    work = cv2.warpPerspective(part, onto, size, flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
-    work = np.asarray(cv2.GaussianBlur(work, (0, 0), 1.2), np.float32)
+    warped = cv2.warpPerspective(part, onto, size, flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    work = np.asarray(cv2.GaussianBlur(warped, (0, 0), 1.2), np.float32)
     across = {side: np.zeros(size[::-1], np.float32) for side in (0, 1)}
     across[0][1:-1] = np.abs(work[2:] - work[:-2]).max(axis=2)
     across[1][:, 1:-1] = np.abs(work[:, 2:] - work[:, :-2]).max(axis=2)

@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
             bad.append(error)
             continue
         seen = reader.read(image)
-        print(as_json(photo, seen) if args.json else f"{photo}: {in_words(seen)}", flush=True)  # noqa: T201 - the command's answer
+        print(as_json(photo, seen) if args.json else f"{photo}: {in_words(seen)}", flush=True)
         if args.show:
             save_picture(_shown_path(args.show, photo, len(photos)), drawn(image, seen))
     if bad:

@@ -1,0 +1,102 @@
+"""Makes a deck from photographs that each show one card."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from referee.bad_input import BadInput
+from vision.cards.deck import Deck
+from vision.cards.embed import CROP_SIZE_PX
+from vision.cards.photo import open_photo, photos_in
+from vision.cards.quads import area, is_nearly_square
+from vision.cards.read import CardReader
+from vision.cards.reader import rectified
+from vision.detections import CARD_FACE, CARD_OUTLINE, Detections
+
+#: What the name of a photo may end in when a card has several: ``red 4 (2).jpg``, ``red 4~b.jpg``.
+_REPEAT = re.compile(r"\s*(\(\d+\)|~\w+)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A photo and the card that it shows."""
+
+    card: str
+    photo: Path
+
+
+def listed(paths: Iterable[Path]) -> list[Shown]:
+    """What is to be enrolled: photos named for their card, folders of them, or CSV files ``card,picture``."""
+    shown: list[Shown] = []
+    for path in paths:
+        if path.suffix.lower() == ".csv":
+            shown += _from_csv(path)
+        else:
+            shown += [Shown(_REPEAT.sub("", photo.stem.replace("_", " ")), photo) for photo in photos_in([path])]
+    return shown
+
+
+def _from_csv(path: Path) -> list[Shown]:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as lines:
+            rows = list(csv.DictReader(lines))
+    except OSError as error:
+        raise BadInput.of(str(path), "a list of cards", error.strerror or type(error).__name__) from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise BadInput.of(str(path), "a list of cards as CSV", error) from None
+    bad = [number for number, row in enumerate(rows, 2) if not row.get("card") or not row.get("picture")]
+    if bad or not rows:
+        raise BadInput.of(str(path), "lines with card,picture", f"none in line {bad[0]}" if bad else "no lines")
+    return [Shown(row["card"].strip(), path.parent / row["picture"].strip()) for row in rows]
+
+
+def main_quad(found: Detections, size_px: tuple[int, int]) -> NDArray[np.float32] | None:
+    """The quad (4, 2) of the card that a photo is about: large and in the middle; None when there is none."""
+    cards = found.labelled(CARD_FACE, CARD_OUTLINE)
+    if not len(cards):
+        return None
+    width, height = size_px
+    middle = np.array([width / 2, height / 2])
+    worth = [
+        area(quad) / (width * height) - 0.7 * float(np.linalg.norm(quad.mean(axis=0) - middle)) / max(size_px)
+        for quad in cards.quads
+    ]
+    return np.asarray(cards.quads[int(np.argmax(worth))], np.float32)
+
+
+def enrolled(name: str, shown: Iterable[Shown], reader: CardReader) -> tuple[Deck, list[str]]:
+    """The deck, and what was wrong: photos that can't be opened, photos in which no card is found."""
+    cards: list[str] = []
+    crops: list[NDArray[np.uint8]] = []
+    wrong: list[str] = []
+    for one in shown:
+        try:
+            image = open_photo(one.photo)
+        except BadInput as error:
+            wrong.append(str(error))
+            continue
+        quad = main_quad(reader.find(image), (image.shape[1], image.shape[0]))
+        if quad is None:
+            wrong.append(f"{one.photo}: expected one card that stands out from the table, got none")
+            continue
+        for crop in crops_of(image, quad):
+            cards.append(one.card)
+            crops.append(crop)
+    if not crops:
+        raise BadInput.of(f"deck {name}", "photos of cards", "; ".join(wrong) or "none")
+    return Deck(name, tuple(cards), np.stack(crops)), wrong
+
+
+def crops_of(image: NDArray[np.uint8], quad: NDArray[np.float32]) -> list[NDArray[np.uint8]]:
+    """A card's crop; two where its quad is so nearly square that either side may be the short one."""
+    crops = [rectified(image, quad, CROP_SIZE_PX)]
+    if is_nearly_square(quad):
+        crops.append(rectified(image, np.roll(quad, 1, axis=0), CROP_SIZE_PX))
+    return crops
