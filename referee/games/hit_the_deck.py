@@ -512,7 +512,17 @@ def _happens(state: HitTheDeckState, event: Event, rulings: Rulings) -> HitTheDe
         del rulings[so_far:]
         rulings.append(wait.ruling)
         return replace(before, waiting=(event,), questions=(*before.questions, wait.question))
-    return state
+    return _with_questions(state, rulings)
+
+
+def _with_questions(state: HitTheDeckState, rulings: Rulings) -> HitTheDeckState:
+    """What was asked while play goes on stands open."""
+    if not any(ruling.verdict is Verdict.ASK for ruling in rulings):
+        return state
+    known = {question.key for question in state.questions}
+    asked = [(r.question, r.choices, r.clause) for r in rulings if r.verdict is Verdict.ASK and r.question]
+    new = tuple(Question(*one) for one in asked if one[0] not in known)
+    return replace(state, questions=(*state.questions, *new))
 
 
 def _never_answered(state: HitTheDeckState, rulings: Rulings) -> HitTheDeckState:
@@ -788,7 +798,7 @@ def _taken(state: HitTheDeckState, event: Taken, rulings: Rulings) -> HitTheDeck
     if event.pile == DISCARD:
         if state.back >= event.count:
             return replace(state, back=state.back - event.count)
-        _fault(state, rulings, "H9", "took_discards", seat, event, about=(("count", str(event.count)),))
+        _fault(state, rulings, "H9", "took_discards", seat, event, about=(("count", str(event.count)),), waits=False)
         return state
     state = _make_room(state, event.count)
     hands = _put(state.hands, seat, state.hands[seat] + event.count)
@@ -817,7 +827,7 @@ def _draws(
     extra = count - 1 if not state.drew else count
     state = replace(state, drew=state.drew + count, drew_event=state.drew_event if state.drew else event.id)
     if extra:
-        _fault(state, rulings, "H9", "second_draw", seat, event, about=(("count", str(extra)),))
+        _fault(state, rulings, "H9", "second_draw", seat, event, about=(("count", str(extra)),), waits=False)
     return state
 
 
@@ -826,10 +836,10 @@ def _drew_out_of_turn(
 ) -> HitTheDeckState:
     if paid is not None:
         about = (("owed", str(paid.count)), ("surplus", str(count)))
-        _fault(state, rulings, paid.clause, "penalty_too_many", seat, event, about=about)
+        _fault(state, rulings, paid.clause, "penalty_too_many", seat, event, about=about, waits=False)
     else:
         about = (("count", str(count)), ("expected", str(state.duty.seat if state.duty else state.turn)))
-        _fault(state, rulings, "H6", "drew_out_of_turn", seat, event, about=about)
+        _fault(state, rulings, "H6", "drew_out_of_turn", seat, event, about=about, waits=False)
     return state
 
 
@@ -873,11 +883,11 @@ def _not_done(
     duty = state.duty
     assert duty is not None
     if duty.what == "bury":
-        _fault(state, rulings, duty.clause, "not_buried", duty.seat, event)
+        _fault(state, rulings, duty.clause, "not_buried", duty.seat, event, waits=False)
         return replace(state, duty=None), True
     what = "not_cut" if duty.what == "cut" else "not_flipped"
     if duty.what == "flip" and duty.turned:  # One pile was turned over, and play went on.
-        _fault(state, rulings, "H11", "half_flipped", duty.seat, event)
+        _fault(state, rulings, "H11", "half_flipped", duty.seat, event, waits=False)
         return _flipped(state, duty, event, rulings), True
     if seat == duty.seat:
         if _fault(state, rulings, duty.clause, what, seat, event, effects=effects, about=about):
@@ -886,7 +896,7 @@ def _not_done(
     past = state.next_seat(duty.seat) if duty.what == "cut" else duty.by
     if seat != past or (duty.what == "cut" and not state.house.cut_skips):
         return state, True
-    _fault(state, rulings, duty.clause, what, duty.seat, event)
+    _fault(state, rulings, duty.clause, what, duty.seat, event, waits=False)
     direction = -state.direction if duty.what == "flip" else state.direction
     return replace(state, duty=None, turn=seat, drew=0, direction=direction), True
 
@@ -902,7 +912,7 @@ def _cut(state: HitTheDeckState, event: Shown, rulings: Rulings) -> HitTheDeckSt
     seat = duty.seat if event.seat is None else event.seat
     if seat != duty.seat:
         about = (("card", _told(card)), ("expected", str(duty.seat)))
-        _fault(state, rulings, "H10", "wrong_cutter", seat, event, about=about)
+        _fault(state, rulings, "H10", "wrong_cutter", seat, event, about=about, waits=False)
     else:
         state = _penalties_due(state, seat, event, rulings)
     state = _make_room(state, 1)
@@ -928,11 +938,11 @@ def _turned(state: HitTheDeckState, event: Turned, rulings: Rulings) -> HitTheDe
     duty = state.duty
     if duty is None or duty.what != "flip":
         if not state.stray:
-            _fault(state, rulings, "H11", "no_flip_due", event.seat, event)
+            _fault(state, rulings, "H11", "no_flip_due", event.seat, event, waits=False)
         return replace(state, stray=True)
     if event.seat not in (None, duty.seat) and not duty.blamed:
         about = (("expected", str(duty.seat)),)
-        _fault(state, rulings, "H11", "wrong_flipper", event.seat, event, about=about)
+        _fault(state, rulings, "H11", "wrong_flipper", event.seat, event, about=about, waits=False)
         duty = replace(duty, blamed=True)
     elif not duty.turned:
         state = _penalties_due(state, duty.seat, event, rulings)
@@ -1516,7 +1526,7 @@ def _counted(state: HitTheDeckState, event: Counted, rulings: Rulings) -> HitThe
     if off and state.hands_known:
         what = "cards_missing" if off < 0 else "cards_too_many"
         about = (("count", str(abs(off))), ("held", str(state.hands[seat])))
-        _fault(state, rulings, "H20", what, seat, event, about=about)
+        _fault(state, rulings, "H20", what, seat, event, about=about, waits=False)
     state = replace(state, scores=scores, counted=_put(state.counted, seat, event.cards))
     uncounted = [one for one in state.playing if state.counted[one] is None and one != state.winner]
     return state if uncounted else _hand_over(state, event, rulings)
@@ -1532,7 +1542,7 @@ def _close_count(state: HitTheDeckState, event: Event, rulings: Rulings) -> HitT
         uncounted = []  # The one who had no cards to lay out.
     for seat in uncounted:
         key = f"{_fault_key(event, 'not_counted')}:{seat}"
-        _fault(state, rulings, "H20", "not_counted", seat, event, key=key)
+        _fault(state, rulings, "H20", "not_counted", seat, event, key=key, waits=False)
     return _hand_over(state, event, rulings)
 
 
@@ -1543,7 +1553,7 @@ def _hand_over(state: HitTheDeckState, event: Event, rulings: Rulings) -> HitThe
         if count > state.house.deck.counts[card]:
             about = (("card", str(card)), ("count", str(count)), ("deck", str(state.house.deck.counts[card])))
             key = f"{_fault_key(event, 'more_than_the_deck')}:{card}"
-            _fault(state, rulings, "H2", "more_than_the_deck", None, event, about=about, key=key)
+            _fault(state, rulings, "H2", "more_than_the_deck", None, event, about=about, key=key, waits=False)
     if max(state.scores[seat] for seat in state.playing) >= 100:
         lowest = min(state.scores[seat] for seat in state.playing)
         shared = sum(state.scores[seat] == lowest for seat in state.playing) > 1
@@ -1728,16 +1738,21 @@ def _fault(
     probability: float | None = None,
     key: str | None = None,
     choices: tuple[str, ...] = ("stands", "void"),
+    waits: bool = True,
 ) -> bool:
     """Raise a fault unless a person has said that it does not stand; says whether it stands.
 
-    One that rests on too little is asked about first.
+    One that rests on too little is asked about; where play would go on otherwise, what follows waits for that.
     """
     key = key or _fault_key(event, what)
     said = state.answers.get(key)
     probability = event.confidence if probability is None else probability
     if said is None and probability < state.house.confidence:
-        raise _Wait(*_ask(Question(key, choices, clause), what, seat, (event.id,), about))
+        wait = _Wait(*_ask(Question(key, choices, clause), what, seat, (event.id,), about))
+        if waits:
+            raise wait
+        rulings.append(wait.ruling)
+        return False
     stands = said not in ("void", _UNSAID)
     rulings.append(
         Ruling(

@@ -237,6 +237,9 @@ class Trash:
                     state = _ended_by_host(state, event, rulings)
         except _Wait as wait:
             return replace(before, waiting=(event,), questions=(*before.questions, wait.question)), (wait.ruling,)
+        asked = [(r.question, r.choices, r.clause) for r in rulings if r.verdict is Verdict.ASK and r.question]
+        if asked and state.phase == "play":
+            state = replace(state, questions=(*state.questions, *(Question(*one) for one in asked)))
         return state, tuple(rulings)
 
 
@@ -305,7 +308,7 @@ def _peeked(state: TrashState, event: Peeked, rulings: Rulings) -> None:
         layout = state.places[pile.seat or 0]
         if pile.place > len(layout) or layout[pile.place - 1] is not None:
             return
-    _fault(state, rulings, "T3", "peek", _who(state, event, "T3"), event, about=(("pile", str(pile)),))
+    _fault(state, rulings, "T3", "peek", _who(state, event, "T3"), event, about=(("pile", str(pile)),), waits=False)
 
 
 # --- T5: drawing -------------------------------------------------------------------------------------------
@@ -329,21 +332,21 @@ def _taken(state: TrashState, event: Taken, rulings: Rulings) -> TrashState:
             return state
         state = replace(state, turn=seat)
     elif state.holding:
-        _fault(state, rulings, "T5", "drew_twice", seat, event, about=about)
+        _fault(state, rulings, "T5", "drew_twice", seat, event, about=about, waits=False)
         return state
     if event.count > 1:
-        _fault(state, rulings, "T5", "drew_twice", seat, event, about=about)
+        _fault(state, rulings, "T5", "drew_twice", seat, event, about=about, waits=False)
     state = replace(state, back=None, touched=True)
     if pile == STOCK:
         return _from_stock(state, event, rulings)
     if state.first_turn or not state.trash:
-        _fault(state, rulings, "T5", "trash_on_first_turn", seat, event, about=about)
+        _fault(state, rulings, "T5", "trash_on_first_turn", seat, event, about=about, waits=False)
         if not state.trash:
             return state
     top = state.trash[-1]
     state = replace(state, trash=state.trash[:-1], holding=True, held=top, source="trash")
     if state.house.trash_must_place and not _placeable(state, seat, top):
-        _fault(state, rulings, "T5", "trash_must_place", seat, event, about=(("card", str(top)),))
+        _fault(state, rulings, "T5", "trash_must_place", seat, event, about=(("card", str(top)),), waits=False)
     return state
 
 
@@ -373,7 +376,7 @@ def _lifted_off(state: TrashState, event: Taken, rulings: Rulings) -> TrashState
         return replace(state, back=None)
     layout = state.places[pile.seat or 0]
     if pile.place is not None and pile.place <= len(layout) and layout[pile.place - 1] is None:
-        _fault(state, rulings, "T3", "peek", _who(state, event, "T3"), event, about=(("pile", str(pile)),))
+        _fault(state, rulings, "T3", "peek", _who(state, event, "T3"), event, about=(("pile", str(pile)),), waits=False)
     return state
 
 
@@ -456,7 +459,7 @@ def _turned_up_wrongly(
     """T5, T6, T9: a place turned up out of turn, in the other's layout, or after one's turn was over."""
     effects = (TakeBack(seat, card),)
     if owner != seat:
-        _fault(state, rulings, "T6", "other_layout", seat, event, effects=effects, about=about)
+        _fault(state, rulings, "T6", "other_layout", seat, event, effects=effects, about=about, waits=False)
         return state
     if seat == state.turn:
         if _fault(state, rulings, "T5", "not_drawn", seat, event, effects=effects, about=about):
@@ -466,7 +469,7 @@ def _turned_up_wrongly(
         return _lies(state, event, seat, card, number, rulings) if number <= len(state.places[seat]) else state
     goes_on = seat == state.before and not state.holding
     clause, what = ("T9", "goes_on") if goes_on else ("T5", "out_of_turn")
-    _fault(state, rulings, clause, what, seat, event, effects=effects, about=about)
+    _fault(state, rulings, clause, what, seat, event, effects=effects, about=about, waits=False)
     return state
 
 
@@ -474,7 +477,7 @@ def _not_the_card_in_hand(state: TrashState, event: Shown, card: Card, seat: Sea
     """The card in hand is known, and another one is shown: the player went on with what lay under it."""
     if state.held is not None and card != state.held:
         about: About = (("card", str(card)), ("held", str(state.held)))
-        _fault(state, rulings, "T6", "not_the_card_in_hand", seat, event, about=about)
+        _fault(state, rulings, "T6", "not_the_card_in_hand", seat, event, about=about, waits=False)
 
 
 # --- T9, T10: discarding -------------------------------------------------------------------------------------
@@ -529,7 +532,7 @@ def _without_discard(state: TrashState, event: Event, rulings: Rulings) -> Trash
     """T9: a turn ends with a discard. The card still in hand is to be discarded late."""
     seat = state.turn
     about: About = () if state.held is None else (("card", str(state.held)),)
-    _fault(state, rulings, "T9", "no_discard", seat, event, about=about)
+    _fault(state, rulings, "T9", "no_discard", seat, event, about=about, waits=False)
     return replace(
         state,
         turn=(seat + 1) % len(state.scores),
@@ -662,12 +665,20 @@ def _fault(
     *,
     effects: tuple[Effect, ...] = (),
     about: About = (),
+    waits: bool = True,
 ) -> bool:
-    """Raise a fault unless a person has said that it does not stand; one that rests on too little is asked about."""
+    """Raise a fault unless a person has said that it does not stand; says whether it stands.
+
+    One that rests on too little is asked about; where play would go on otherwise, what follows waits for that.
+    """
     key = f"fault:{event.id}:{what}"
     said = state.answers.get(key)
     if said is None and event.confidence < state.house.confidence:
-        raise _Wait(*_ask(Question(key, ("stands", "void"), clause), what, seat, event.id, about))
+        wait = _Wait(*_ask(Question(key, ("stands", "void"), clause), what, seat, event.id, about))
+        if waits:
+            raise wait
+        rulings.append(wait.ruling)
+        return False
     stands = said != "void"
     rulings.append(
         Ruling(

@@ -12,6 +12,7 @@ from referee.cards import Card, Pile, shipped_deck
 from referee.events import (
     Adjusted,
     Answer,
+    Confirm,
     Counted,
     Dealt,
     Ended,
@@ -100,6 +101,9 @@ class Table:
                 orders = [row.split("=") for row in rows]
                 told_orders = tuple((tuple(map(self.names.index, names.split(","))), float(p)) for names, p in orders)
                 return [Finish(pile=DISCARD, orders=told_orders, **told)]
+            case ["it", "was", "a", "slap"]:
+                unsure = next(event for event in reversed(self.log) if event.provisional)
+                return [Confirm(of=unsure.id, **told)]
             case ["answer", *says]:
                 text = " ".join(says)
                 text = str(self.names.index(text)) if text in self.names else text
@@ -1468,6 +1472,66 @@ CASES = [
         cal slaps @300 maybe
         ana slaps @400
         tick @900
+        it was a slap
+        > H24 ana lost never_came: ana draws 4
+        """,
+    ),
+    case(
+        "a provisional slap at the wrong time is ruled on once it is confirmed",
+        """
+        table red 4
+        ana slaps maybe
+        ben plays red 1
+        it was a slap
+        > H18 ana fault false_slap: ana draws 2
+        """,
+    ),
+    case(
+        "H6 a doubtful draw out of turn is asked about while play goes on",
+        """
+        table red 4
+        cal draws sure 0.7
+        > H6 cal ask drew_out_of_turn
+        ben plays red 1
+        = turn cal
+        answer stands
+        > H6 cal fault drew_out_of_turn
+        """,
+    ),
+    case(
+        "H24 a hand that may have been none: the referee asks who was last",
+        f"""
+        table red 4
+        ben plays hit hand
+        {SLAP}
+        ben calls @100
+        ben slaps @200
+        cal slaps @300 sure 0.8
+        tick @900
+        tick @3300
+        > H24 ben ask several_never_came
+        answer ana
+        > H24 ana lost never_came: ana draws 4
+        """,
+    ),
+    case(
+        "H16 a call that was hardly heard is asked about",
+        f"""
+        table red 4
+        ben plays hit hand
+        {SLAP}
+        ben calls @100 sure 0.6
+        > H28 ben ask called_in_time
+        """,
+    ),
+    case(
+        "H16 nobody slapped and nobody called: forgotten once the next card lies",
+        f"""
+        table red 4
+        ben plays hit hand
+        {SLAP}
+        cal plays red 1
+        > H16 ben fault call_forgotten: ben draws 4
         """,
     ),
     # --- H19, H27: the draw pile ---
