@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from referee.bad_input import BadInput
-from referee.events import Amend, Answer, Event, Insert, Overrule, Redo, Shout, Shown, Slap, Tick, Undo
+from referee.events import Amend, Answer, Event, Insert, Overrule, Redo, Shout, Slap, Undo
 from referee.game import NotInThisGame
 from referee.instant import Instant
 from referee.match import Judgement, Match
@@ -20,17 +18,10 @@ from web.board import Shower
 from web.config import Chosen
 from web.notation import Notation, readable
 from web.telling import Teller, clock, events_of, when
+from web.typed import typed_event, typed_events
 from web.words import Words
 
 _MS = 1_000_000
-#: Typing says in which order things happened, not when. Turns are two seconds apart, so that no window
-#: of the rules runs out while somebody types; hands and shouts follow one another at a tenth of that.
-_APART_NS = 2000 * _MS
-_QUICK_NS = 200 * _MS
-#: Longer than any time that the rules give.
-_WAIT_NS = 10_000 * _MS
-#: `312ms` or `312±4ms` at a line's end: that long after the newest card. (Not seconds: `7s` is a card.)
-_AFTER_CARD = re.compile(r"\s+\+?(\d+(?:\.\d+)?)(?:\s?(?:±|\+-)\s?(\d+(?:\.\d+)?))?\s?ms$")
 _LONGEST_TYPED = 400
 
 
@@ -111,30 +102,10 @@ class Keeper:
 
     def _happened(self, text: str) -> list[str]:
         told = []
-        for event in self._events(text, self._latest()):
+        for event in typed_events(text, self.notation, self.match.log):
             judgement = self.match.tell(event)
             told += [self._echo(judgement.event), *self._ruled(judgement)]
         return [*told, self._standing()]
-
-    def _events(self, text: str, latest: Event | None) -> Iterator[Event]:
-        """The line's events; ``slap ana, ben`` is two, ``slap ana = ben`` two at the same moment."""
-        at_ns = latest.at.at_ns if latest else -_APART_NS
-        sd_ns = 0
-        given = _AFTER_CARD.search(text)
-        if given is not None:
-            card = next((event for event in reversed(self.match.course) if isinstance(event, Shown)), None)
-            if card is None:
-                raise BadInput("expected a card before a time that counts from the newest card, got none yet")
-            at_ns = card.at.at_ns + round(float(given[1]) * _MS)
-            sd_ns = round(float(given[2] or 0) * _MS)
-            text = text[: given.start()]
-        for part, same in _parted(text):
-            event = self.notation.parse(part, at_ns=0, sd_ns=sd_ns)
-            if given is None and not same:
-                at_ns += (
-                    _QUICK_NS if isinstance(event, Slap | Shout) else _WAIT_NS if isinstance(event, Tick) else _APART_NS
-                )
-            yield replace(event, at=Instant(at_ns, sd_ns))
 
     def _latest(self) -> Event | None:
         # What was undone counts too: it may be redone, and then still lies before what was told after it.
@@ -254,24 +225,18 @@ class Keeper:
         old = next((event for event in self.match.course if event.id == of), None)
         if old is None:
             raise BadInput.of("amend", "the number of an event, as `log` shows it", of)
-        return self._corrected(Amend(at=self._now(), of=of, becomes=self._single(really, old.at)))
+        return self._corrected(
+            Amend(at=self._now(), of=of, becomes=typed_event(really, self.notation, self.match.course, old.at))
+        )
 
     def _after(self, text: str) -> list[str]:
         number, _, happened = text.partition(" ")
         after = _number(number)
         old = next((event for event in self.match.course if event.id == after), None)
         at = old.at.shifted(_MS) if old is not None else Instant(0)
-        return self._corrected(Insert(at=self._now(), after=after, happened=self._single(happened, at)))
-
-    def _single(self, text: str, at: Instant) -> Event:
-        """One event that takes another's time, unless a time is typed: then counted from the card before."""
-        given = _AFTER_CARD.search(text)
-        if given is not None:
-            cards = [e for e in self.match.course if isinstance(e, Shown) and e.at.at_ns <= at.at_ns]
-            base = cards[-1].at.at_ns if cards else at.at_ns
-            at = Instant(base + round(float(given[1]) * _MS), round(float(given[2] or 0) * _MS))
-            text = text[: given.start()]
-        return replace(self.notation.parse(text, at_ns=0), at=at)
+        return self._corrected(
+            Insert(at=self._now(), after=after, happened=typed_event(happened, self.notation, self.match.course, at))
+        )
 
     def _answer(self, text: str) -> list[str]:
         questions = self.match.board.questions
@@ -374,20 +339,6 @@ def keep(chosen: Chosen, words: Words) -> None:
             break
         _show(keeper.type(line))
     _show(keeper.teller.board(keeper.match.board))
-
-
-def _parted(text: str) -> Iterator[tuple[str, bool]]:
-    """``slap ana, ben = cleo`` as three lines, each with whether it is at the same moment as the one before."""
-    head = re.fullmatch(r"(slaps?)\s+(.+)", text, re.IGNORECASE)
-    if head is None:
-        yield text, False
-        return
-    same = False
-    for piece in re.split(r"\s*([,=])\s*", head[2]):
-        if piece in (",", "="):
-            same = piece == "="
-        elif piece:
-            yield f"{head[1]} {piece}", same
 
 
 def _number(text: str) -> int:

@@ -68,8 +68,11 @@ class Unkept:
 class LiveMatch:
     """A match, the updates that led to where it is, and those who wait for the next one."""
 
-    def __init__(self, chosen: Chosen, log: Log, *, match: Match[Any] | None = None) -> None:
-        """Follow a match; ``match`` where one is gone on with, its events already in the log."""
+    def __init__(self, chosen: Chosen, log: Log, *, match: Match[Any] | None = None, seeing: bool = False) -> None:
+        """Follow a match; ``match`` where one is gone on with, its events already in the log.
+
+        ``seeing``: a source of pictures tells what happens; else a person does.
+        """
         self.chosen = chosen
         self.run = secrets.token_hex(4)
         """Names this run of the program: an update's number means nothing to another."""
@@ -81,6 +84,7 @@ class LiveMatch:
         self._broken: str | None = None
         self._unkept: Judgement | None = None
         self._ended = False
+        self._seeing = seeing
 
     # --- telling --------------------------------------------------------------------------------------
 
@@ -137,6 +141,11 @@ class LiveMatch:
         with self._changed:
             course = self._match.course
             return Instant(max((event.at.at_ns for event in course[-50:]), default=0))
+
+    @property
+    def seeing(self) -> bool:
+        """Whether a source of pictures tells what happens now."""
+        return self._seeing and not self._ended
 
     @property
     def ended(self) -> bool:

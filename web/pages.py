@@ -25,13 +25,16 @@ from referee.match import Judgement
 from referee.recording import dump, from_json
 from web.board import Shower, parse_accept_language
 from web.live import LiveMatch, Picture, Update
+from web.notation import readable
+from web.typed import typed_event, typed_events
 from web.words import best_language
 
 #: The longest thing a host sends is a sentence.
 _LARGEST_REQUEST = 65_536
 #: A comment line so often lets us notice that a viewer has gone.
 _HEARTBEAT_S = 15.0
-_LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
+#: What a browser on this machine calls it.
+LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
@@ -44,7 +47,7 @@ class Door:
 
     token: str
     port: int
-    names: tuple[str, ...] = _LOCAL_NAMES
+    names: tuple[str, ...] = LOCAL_NAMES
 
     @property
     def cookie(self) -> str:
@@ -125,11 +128,13 @@ def create_app(live: LiveMatch, picture: Picture, door: Door) -> Flask:
         words = showing().words
         return render_template(
             "table.html",
+            typed=not live.seeing,
+            example=readable(showing().notation.verbs[0].forms[0]),
             words=words.common["page"],
             language=words.language,
             game=words.game(live.chosen.game.name),
             host=hosting(),
-            picture=bool(picture.newest) or not live.ended,
+            picture=bool(picture.newest) or live.seeing,
         )
 
     @app.get("/api/state")
@@ -195,6 +200,23 @@ def _host_pages(app: Flask, live: LiveMatch, showing: Callable[[], Shower]) -> N
             raise BadInput.of("happened", "an event, or a line as it is typed", "none")
         return _told(live.say(Insert(at=Instant(0), after=after, happened=happened)))
 
+    @app.post("/api/tell")
+    def tell() -> Response:
+        with live.looking() as match:
+            notation = showing().naming(match).notation
+            if live.seeing:  # It happened now, whatever else is told of this moment later.
+                newest = match.log[-1].id if match.log else 0
+                event: Event = Insert(
+                    at=live.now, after=newest, happened=typed_event(_text("text"), notation, match.course, live.now)
+                )
+                return _told(live.tell(event))
+            judgement = None
+            for event in list(typed_events(_text("text"), notation, match.log)):
+                judgement = live.tell(event)
+        if judgement is None:
+            raise BadInput.of("text", "what happened", "nothing")
+        return _told(judgement)
+
     @app.post("/api/undo")
     def undo() -> Response:
         return _told(live.say(Undo(at=Instant(0), of=_number("of"))))
@@ -234,9 +256,8 @@ def _event(said: object, live: LiveMatch, shower: Shower, near: int) -> Event | 
     if isinstance(said, str):
         with live.looking() as match:
             old = next((event for event in match.log if event.id == near), None)
-            shower = shower.naming(match)
-        at = old.at if old is not None else live.now
-        return shower.notation.parse(said, at_ns=at.at_ns, sd_ns=at.sd_ns)
+            at = old.at if old is not None else live.now
+            return typed_event(said, shower.naming(match).notation, match.course, at)
     line = from_json({"kind": "event", **said} if isinstance(said, dict) else said)
     if line is None or not hasattr(line, "at"):
         raise BadInput.of("event", "an event, or a line as it is typed", repr(said)[:60])

@@ -204,6 +204,27 @@ def test_the_host_says_that_something_did_not_happen_or_was_missed(client, live,
     assert client.get("/api/state").get_json()["rulings"][0]["text"] == "Ana snapped first and wins the piles"
 
 
+def test_a_table_without_a_camera_is_kept_by_typing(client, live):
+    for typed in ("ben turns 7h", "cleo turns 7s", "slap cleo, ben", "wait"):
+        assert client.post("/api/tell", json={"text": typed}, headers=HOST).status_code == 200
+    rulings = client.get("/api/state").get_json()["rulings"]
+    assert [ruling["text"] for ruling in rulings] == ["Cleo snapped first and wins the piles"]
+    assert client.post("/api/tell", json={"text": "it rains"}, headers=HOST).status_code == 400
+    assert client.post("/api/tell", json={"text": "slap ben"}).status_code == 403
+
+
+def test_where_a_camera_sees_what_was_missed_is_put_in(snap, picture, race):
+    live = LiveMatch(snap, Unkept(), seeing=True)
+    client = create_app(live, picture, Door(TOKEN, 80)).test_client()
+    for event in race[:2]:
+        live.tell(event)
+    client.post("/api/tell", json={"text": "slap ana 150ms"}, headers=HOST)
+    for event in race[2:5]:
+        live.tell(event)
+    rulings = client.get("/api/state").get_json()["rulings"]
+    assert rulings[0]["text"] == "Ana snapped first and wins the piles"
+
+
 def test_the_host_answers_what_the_referee_asks(client, live):
     live.tell(Shown(at=Instant(0), seat=1, card=None, pile=Pile("up", 1)))
     question = client.get("/api/state").get_json()["board"]["questions"][0]
@@ -218,7 +239,7 @@ def test_the_host_answers_what_the_referee_asks(client, live):
     assert board["players"][1]["piles"][1]["top"] == {"text": "7♥", "colour": "red"}
 
 
-@pytest.mark.parametrize("path", ["answer", "overrule", "amend", "insert", "undo", "redo"])
+@pytest.mark.parametrize("path", ["answer", "overrule", "amend", "insert", "tell", "undo", "redo"])
 @pytest.mark.parametrize("token", [None, "", "wrong", TOKEN + "x"])
 def test_without_the_hosts_token_nothing_can_be_changed(client, live, race, path, token):
     for event in race:

@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import datetime
-import secrets
-import sys
-import threading
 import time
 import tomllib
-import webbrowser
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -20,21 +15,19 @@ from vision.table import Table
 from vision.weights import data_folder
 from web.config import Chosen, choose, dealer_seat
 from web.games import game_named
+from web.hosting import DEFAULT_PORT, hosted, new_log, open_store, say
 from web.live import LiveMatch, Log, Picture, Unkept
-from web.pages import Door, Serving, create_app, listen
 from web.show import show
-from web.store import KeptLog, Store
 from web.table_watch import pipeline_for
 
 HELP = "a shipped film through the whole pipeline, at normal speed, with the dashboard"
 
-#: Long enough for a browser to open; then the film begins whether or not somebody looks.
-_WAIT_FOR_A_VIEWER_S = 8.0
-
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser.add_argument("--port", type=int, default=8620, metavar="P", help="where the page is (default 8620; 0: any)")
+    parser.add_argument(
+        "--port", type=int, default=DEFAULT_PORT, metavar="P", help="where the page is (default 8620; 0: any)"
+    )
     parser.add_argument("--no-browser", action="store_true", help="don't open a browser")
     parser.add_argument("--data", type=Path, metavar="DIR", help="keep the match's log in this folder")
 
@@ -44,23 +37,17 @@ def run(args: argparse.Namespace) -> int:
     folder = data_folder("datasets", "recordings")
     chosen = demo_match(folder)
     with ExitStack() as closing:
-        listening = listen(args.port)
-        port = listening.getsockname()[1]
-        log = _log(args.data, chosen, closing)
+        log: Log = Unkept()
+        if args.data is not None:
+            log = new_log(closing.enter_context(open_store(args.data)), chosen)
         video = closing.enter_context(VideoFile(folder / "demo.mp4", sound=False))
         table = Table.from_toml(folder / "demo.table.toml").scaled_to(video.info.size_px)
         pipeline = pipeline_for(chosen.game, chosen.setup, table)
-        live, picture = LiveMatch(chosen, log), Picture()
-        door = Door(secrets.token_urlsafe(16), port)
-        closing.enter_context(Serving(create_app(live, picture, door), listening))
-        address = f"http://127.0.0.1:{port}/?token={door.token}"
-        _say(f"The table is at {address}\nCtrl-C ends the demo.")
-        if not args.no_browser:
-            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-            picture.wait_for_viewer(_WAIT_FOR_A_VIEWER_S)
+        live, picture = LiveMatch(chosen, log, seeing=True), Picture()
         try:
+            closing.enter_context(hosted(live, picture, args.port, browser=not args.no_browser))
             show(at_its_own_speed(video), pipeline, live, picture)
-            _say("The film is over; the page stays until Ctrl-C.")
+            say("The film is over; the page stays until Ctrl-C.")
             while True:
                 time.sleep(3600)
         except KeyboardInterrupt:
@@ -77,17 +64,3 @@ def demo_match(folder: Path) -> Chosen:
     except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError) as error:
         raise BadInput.of(str(path), "the game and the players of the demo film", repr(error)[:80]) from error
     return choose(game, players, dealer=dealer_seat(said.get("dealer"), players), options=said.get("rules", {}))
-
-
-def _log(data: Path | None, chosen: Chosen, closing: ExitStack) -> Log:
-    if data is None:
-        return Unkept()
-    store = closing.enter_context(Store(data / "matches.db"))
-    begun = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    log = KeptLog(store, store.begin(chosen.header, begun))
-    log.open()
-    return log
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

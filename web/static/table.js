@@ -247,6 +247,12 @@ function addEvent(event) {
   while (at("events").children.length > KEPT) at("events").lastElementChild.remove();
 }
 
+at("happened")?.addEventListener("submit", async (submitted) => {
+  submitted.preventDefault();
+  const line = at("typed");
+  if (line.value.trim() && (await say("tell", { text: line.value }))) line.value = "";
+});
+
 // --- following -------------------------------------------------------------------------------------
 
 function showLink(kind, text) {

@@ -1,0 +1,75 @@
+"""`palmreader play`: a table refereed live, from a video as it plays or from what the host types."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+from referee.bad_input import BadInput
+from vision.sources.paced import at_its_own_speed
+from vision.sources.video import VideoFile
+from vision.table import Table
+from web.config import add_match_options, choose, dealer_seat, read_rules
+from web.games import game_named
+from web.hosting import DEFAULT_PORT, hosted, log_to_go_on_with, new_log, open_store, say
+from web.live import LiveMatch, Log, Picture, Unkept
+from web.show import show
+from web.table_watch import pipeline_for
+
+HELP = "referee a table: its page shows scores and rulings, and the host corrects"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    add_match_options(parser, game_option=True)
+    parser.add_argument("--camera", type=Path, metavar="FILE", help="a video to watch; left out: the host types")
+    parser.add_argument("--table", type=Path, metavar="T.toml", help="where the table, its seats and piles are")
+    parser.add_argument("--port", type=int, default=DEFAULT_PORT, metavar="P", help="where the page is (0: any)")
+    parser.add_argument("--lan", action="store_true", help="others on the network may watch")
+    parser.add_argument("--no-browser", action="store_true", help="don't open a browser")
+    parser.add_argument(
+        "--data", type=Path, metavar="DIR", help="keep the match's log in this folder, and go on with it"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Referee until somebody ends it."""
+    if args.game is None or not args.players:
+        raise BadInput.of("play", "a game and players, like --game snap --players Ana,Ben", "neither or one")
+    chosen = choose(
+        game_named(args.game),
+        args.players,
+        dealer=dealer_seat(args.dealer, args.players),
+        options=read_rules(args.rules) if args.rules else {},
+    )
+    with ExitStack() as closing:
+        log: Log = Unkept()
+        match = None
+        if args.data is not None:
+            store = closing.enter_context(open_store(args.data))
+            kept = log_to_go_on_with(store, chosen)
+            if kept is not None:
+                match = kept.open()
+                say(f"Going on with the match of before, {len(match.log)} events.")
+            log = kept or new_log(store, chosen)
+        live, picture = LiveMatch(chosen, log, match=match, seeing=args.camera is not None), Picture()
+        try:
+            if args.camera is None:
+                picture.close()
+                closing.enter_context(hosted(live, picture, args.port, browser=not args.no_browser, lan=args.lan))
+            else:
+                if args.table is None:
+                    raise BadInput.of("table", "--table T.toml, to say where the table and its piles are", "none")
+                video = closing.enter_context(VideoFile(args.camera, sound=False))
+                pipeline = pipeline_for(
+                    chosen.game, chosen.setup, Table.from_toml(args.table).scaled_to(video.info.size_px)
+                )
+                closing.enter_context(hosted(live, picture, args.port, browser=not args.no_browser, lan=args.lan))
+                show(at_its_own_speed(video), pipeline, live, picture)
+                say("The video is over; the page stays until Ctrl-C.")
+            while True:
+                time.sleep(3600)
+        except KeyboardInterrupt:
+            return 0
