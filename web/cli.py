@@ -14,6 +14,7 @@ from referee.bad_input import BadInput
 COMMANDS = {
     "demo": "web.commands.demo",
     "play": "web.commands.play",
+    "matches": "web.commands.matches",
     "review": "web.commands.review",
     "read": "web.commands.read",
     "enrol": "web.commands.enrol",

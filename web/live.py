@@ -14,6 +14,7 @@ from referee.events import Answer, Event, Overrule
 from referee.game import Board, Expectation
 from referee.instant import Instant
 from referee.match import Judgement, Match
+from referee.recording import dump
 from web.config import Chosen
 
 #: A page that was away for longer than so many updates gets everything anew.
@@ -49,6 +50,10 @@ class Log(Protocol):
         """The match as the log tells it, reaching back to what that event is about."""
         ...
 
+    def lines(self) -> Iterator[str] | None:
+        """The whole log as a recording; None where nothing is kept but the match at hand."""
+        ...
+
 
 class Unkept:
     """A log that keeps nothing: for a match that nobody wants again."""
@@ -63,6 +68,10 @@ class Unkept:
     def open(self, about: Event | None = None) -> Match[Any]:
         """There is no other than the match at hand."""
         raise LookupError("expected a log that is kept, got one that isn't")
+
+    def lines(self) -> Iterator[str] | None:
+        """None: the match at hand is all there is."""
+        return None
 
 
 class LiveMatch:
@@ -162,6 +171,14 @@ class LiveMatch:
         """What the rules are waiting for."""
         with self._changed:
             return self._match.expects
+
+    def lines(self) -> Iterator[str]:
+        """The whole log as a recording."""
+        kept = self._log.lines()
+        if kept is not None:
+            return kept
+        with self._changed:
+            return iter([dump(self.chosen.header), *(dump(event) for event in self._match.log)])
 
     def looking(self) -> _Looking:
         """Hold the match still while it is looked at."""

@@ -22,7 +22,7 @@ from referee.events import Amend, Event, Insert, Redo, Undo
 from referee.game import NotInThisGame
 from referee.instant import Instant
 from referee.match import Judgement
-from referee.recording import dump, from_json
+from referee.recording import from_json
 from web.board import Shower, parse_accept_language
 from web.live import LiveMatch, Picture, Update
 from web.notation import readable
@@ -165,9 +165,7 @@ def create_app(live: LiveMatch, picture: Picture, door: Door) -> Flask:
 
     @app.get("/log.jsonl")
     def log() -> Response:
-        with live.looking() as match:
-            lines = [dump(live.chosen.header), *(dump(event) for event in match.log)]
-        return Response("\n".join(lines) + "\n", mimetype="application/jsonl")
+        return Response((f"{line}\n" for line in live.lines()), mimetype="application/jsonl")
 
     _host_pages(app, live, showing)
     return app

@@ -17,6 +17,7 @@ from referee.events import Amend, Insert, Overrule, Tick, Undo
 from referee.instant import Instant
 from referee.match import Match
 from web import store as store_module
+from web.cli import main
 from web.live import LiveMatch
 from web.store import KeptLog, NotKept, Store
 
@@ -192,6 +193,29 @@ def test_a_deleted_match_is_gone_from_the_file(snap, teller, tmp_path):
     left = b"".join(file.read_bytes() for file in tmp_path.iterdir())
     assert b"Cleo" not in left
     assert b'"shown"' not in left
+
+
+def test_matches_are_listed_written_out_and_deleted(snap, teller, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(store_module, "SAVE_EVERY", 20)
+    with Store(tmp_path / "matches.db") as store:
+        told_and_kept(store, snap, teller, 50)
+        log = KeptLog(store, 1)
+        assert len(log.open().log) < 50
+        whole = list(LiveMatch(snap, log, match=log.open()).lines())
+    assert len(whole) == 51, "what a page offers is the whole log, saved state or not"
+    folder = ["--data", str(tmp_path)]
+    assert main(["matches", *folder]) == 0
+    assert "snap" in (listed := capsys.readouterr().out)
+    assert "50 events  Ana, Ben, Cleo" in listed
+    assert main(["matches", *folder, "--export", "1"]) == 0
+    assert capsys.readouterr().out.splitlines() == whole
+    assert main(["matches", *folder, "--delete", "1"]) == 0
+    assert main(["matches", *folder, "--delete", "1"]) == 2
+    assert main(["matches", "--data", str(tmp_path / "none")]) == 2
+    assert [line.split(": ", 1)[1] for line in capsys.readouterr().err.splitlines()] == [
+        "match: expected the number of a match in the store, got 1",
+        f"--data: expected a folder with matches, got {tmp_path / 'none'}, which is none",
+    ]
 
 
 def test_two_programs_can_not_open_one_store(snap, tmp_path):
