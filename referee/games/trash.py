@@ -340,7 +340,8 @@ def _taken(state: TrashState, event: Taken, rulings: Rulings) -> TrashState:
     if pile == STOCK:
         return _from_stock(state, event, rulings)
     if state.first_turn or not state.trash:
-        _fault(state, rulings, "T5", "trash_on_first_turn", seat, event, about=about, waits=False)
+        what = "trash_on_first_turn" if state.first_turn else "no_trash_pile"
+        _fault(state, rulings, "T5", what, seat, event, about=about, waits=False)
         if not state.trash:
             return state
     top = state.trash[-1]
