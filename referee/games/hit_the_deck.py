@@ -1072,17 +1072,23 @@ def _slapped(state: HitTheDeckState, event: Slap, rulings: Rulings) -> HitTheDec
         return state
     if event.provisional:
         return _with_race(state, race, replace(race, doubtful=race.doubtful | {seat}))
+    if seat == state.laying:
+        state = replace(state, laying=None)
     landing = Landing(seat, event.at, event.id, event.layer, event.confidence)
     new = replace(race, landings=(*race.landings, landing), doubtful=race.doubtful - {seat})
     return _settle(_with_race(state, race, new), new, event, rulings)
 
 
 def _lifted(state: HitTheDeckState, event: Lifted) -> HitTheDeckState:
-    """H18, H29: a hand that has left the pile may slap, and may err again."""
-    if state.lifts and state.laying != event.seat and event.seat not in state.down:
+    """H18, H29: a hand that has left the pile may slap, and may err again.
+
+    From the first lift told of a hand that had laid a card, one that isn't told did not happen.
+    """
+    laid = event.seat is not None and event.seat == state.laying
+    if not laid and event.seat not in state.down:
         return state
-    laying = None if state.laying == event.seat else state.laying
-    return replace(state, lifts=True, laying=laying, down=state.down - {event.seat})
+    laying = None if laid else state.laying
+    return replace(state, lifts=state.lifts or laid, laying=laying, down=state.down - {event.seat})
 
 
 def _called(state: HitTheDeckState, event: Shout, rulings: Rulings) -> HitTheDeckState:
@@ -1368,6 +1374,8 @@ def _wrong_time(state: HitTheDeckState, event: Slap, rulings: Rulings) -> HitThe
     """H18: certain at once where its time is exact, else as soon as no card can have come before it."""
     if event.provisional or event.seat in state.down:
         return state
+    if event.seat is not None and event.seat == state.laying:
+        state = replace(state, laying=None)
     top = state.house.faces[state.top] if state.top is not None else None
     if top is not None and top.word in ("hit number", "hit colour") and not state.house.false_slap_on_decree:
         return state

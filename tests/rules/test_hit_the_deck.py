@@ -11,6 +11,7 @@ import pytest
 from referee.cards import Card, Pile, shipped_deck
 from referee.events import (
     Adjusted,
+    Amend,
     Answer,
     Confirm,
     Counted,
@@ -1379,6 +1380,11 @@ CASES = [
         "H29 the discarder's hand that never left the pile has not slapped",
         f"""
         table red 4
+        ben plays red 1
+        ben lifts
+        cal plays red 2
+        cal lifts
+        ana plays red 3
         ana lifts
         ben plays hit hand
         {SLAP}
@@ -1394,10 +1400,31 @@ CASES = [
         "H29 once lifted it may slap",
         f"""
         table red 4
+        ben plays red 1
+        ben lifts
+        cal plays red 2
+        cal lifts
+        ana plays red 3
         ana lifts
         ben plays hit hand
         {SLAP}
         ben lifts @50
+        ben calls @100
+        ben slaps @200
+        cal slaps @300
+        > H24 ana lost never_came: ana draws 4
+        """,
+    ),
+    case(
+        "H29 a witness that tells no lift of hands that laid cards can't show that one stayed",
+        f"""
+        table red 4
+        ana slaps
+        > H18 ana fault false_slap: ana draws 2
+        ana lifts
+        ana draws 2
+        ben plays hit hand
+        {SLAP}
         ben calls @100
         ben slaps @200
         cal slaps @300
@@ -2078,6 +2105,17 @@ def test_the_stated_probability_is_that_of_the_joint_order() -> None:
     assert [ruling.clause for ruling in rulings] == ["H15"]
     assert rulings[0].probability == pytest.approx(0.996, abs=0.001)
     assert rulings[0].because == (2, 4, 5, 99)
+
+
+def test_a_hand_that_brings_a_card_is_no_slap() -> None:
+    """Seen coming down it may be a slap; once it has lifted and a card lies there, it was Cal's discard."""
+    table = play("table red 4\nben plays red 1\ncal slaps maybe")
+    slap = table.log[-1]
+    becomes = Shown(at=slap.at, seat=2, card=Card.parse("red 2"), pile=DISCARD)
+    judgement = table.match.tell(Amend(at=slap.at, of=slap.id, becomes=becomes))
+    assert judgement.given == ()
+    table.check("turn ana")
+    table.check("top red 2")
 
 
 def test_expects_the_hands_and_the_call_only_while_a_race_is_open() -> None:
