@@ -13,9 +13,10 @@ from referee.game import Board, Question
 from referee.match import Match
 from referee.recording import to_json
 from referee.ruling import Ruling, Verdict
+from referee.statistics import evenings
 from web.config import Chosen
 from web.notation import Notation
-from web.telling import cards_held, clock, events_of, when
+from web.telling import cards_held, clock, events_of, reaction, when
 from web.words import Words, words
 
 #: Colours that a deck's card names begin with; the page paints them.
@@ -122,6 +123,21 @@ class Shower:
             "because": [self.event(event) for event in rests_on],
             "choices": self.choices(ruling.question, ruling.choices) if ruling.question else [],
         }
+
+    def figures(self, match: Match[Any]) -> list[dict[str, Any]]:
+        """Each player's evening, a row a player."""
+        return [
+            {
+                "name": self.players[evening.seat],
+                "won": evening.wins,
+                "faults": evening.faults,
+                "races": evening.races,
+                "first": evening.first,
+                "last": evening.last,
+                "reaction": "" if evening.median_reaction is None else reaction(evening.median_reaction),
+            }
+            for evening in evenings(len(self.players), match.course, match.rulings)
+        ]
 
     def choices(self, question: str | None, choices: Sequence[str]) -> list[dict[str, str]]:
         """What may be said to a question, each with the words for its button."""

@@ -38,6 +38,7 @@ class Keeper:
         self.commands: dict[str, Callable[[str], list[str]]] = {
             "help": self._help,
             "scores": self._scores,
+            "figures": self._figures,
             "log": self._log,
             "rulings": self._rulings,
             "why": self._why,
@@ -142,6 +143,9 @@ class Keeper:
 
     def _scores(self, _: str) -> list[str]:
         return self.teller.board(self.match.board)
+
+    def _figures(self, _: str) -> list[str]:
+        return self.teller.figures(self.match)
 
     def _log(self, count: str) -> list[str]:
         newest = int(count) if count.isdecimal() else 12

@@ -130,7 +130,7 @@ def create_app(live: LiveMatch, picture: Picture, door: Door) -> Flask:
             "table.html",
             typed=not live.seeing,
             example=readable(showing().notation.verbs[0].forms[0]),
-            words=words.common["page"],
+            words={**words.common["page"], "figures": words.common["figures"]},
             language=words.language,
             game=words.game(live.chosen.game.name),
             host=hosting(),
@@ -140,6 +140,11 @@ def create_app(live: LiveMatch, picture: Picture, door: Door) -> Flask:
     @app.get("/api/state")
     def state() -> Response:
         return jsonify(_state(live, showing()))
+
+    @app.get("/api/figures")
+    def figures() -> Response:
+        with live.looking() as match:
+            return jsonify(showing().naming(match).figures(match))
 
     @app.get("/events")
     def events() -> Response:

@@ -9,8 +9,10 @@ from typing import Any
 from referee.cards import Pile
 from referee.events import Event
 from referee.game import Board, Game
+from referee.instant import Instant
 from referee.match import Judgement, Match
 from referee.ruling import Ruling
+from referee.statistics import evenings
 from web.words import Words
 
 
@@ -90,6 +92,21 @@ class Teller:
         lines.append("  " + self.words.standing(board, self.players))
         return lines
 
+    def figures(self, match: Match[Any]) -> list[str]:
+        """Each player's evening: faults, first and last hands, and how fast they were."""
+        wide = max(map(len, self.players))
+        lines = []
+        for evening in evenings(len(self.players), match.course, match.rulings):
+            say = self.words.say
+            told = [say("figures", "won", count=evening.wins), say("figures", "faults", count=evening.faults)]
+            if evening.races:
+                told += [say("figures", "first", count=evening.first, races=evening.races)]
+                told += [say("figures", "last", count=evening.last)]
+            if evening.median_reaction is not None:
+                told.append(say("figures", "reaction", time=reaction(evening.median_reaction)))
+            lines.append(f"  {self.players[evening.seat]:<{wide}}  " + ", ".join(told))
+        return lines
+
     def _place(self, board: Board, pile: Pile) -> str:
         """The card on a place of a layout; a dot where it lies face down."""
         top = board.tops.get(pile)
@@ -117,6 +134,12 @@ def events_of(ruling: Ruling, course: Sequence[Event]) -> Iterable[Event]:
     """The events that a ruling rests on."""
     wanted = set(ruling.because)
     return (event for event in course if event.id in wanted)
+
+
+def reaction(took: Instant) -> str:
+    """``312 ± 4 ms``."""
+    doubt = f" ± {took.sd_ns / 1e6:.0f}" if took.sd_ns else ""
+    return f"{took.at_ns / 1e6:.0f}{doubt} ms"
 
 
 def clock(at_ns: int) -> str:

@@ -85,6 +85,22 @@ def test_the_state_shows_board_and_rulings_in_words(client, live, race):
     assert (wrong["clause"], wrong["effects"]) == ("S9", ["Ana gives Cleo 1 card"])
 
 
+def test_the_figures_of_the_evening(client, live, race):
+    for event in race:
+        live.tell(event)
+    rows = client.get("/api/figures").get_json()
+    assert rows[1] == {
+        "name": "Ben",
+        "won": 1,
+        "faults": 0,
+        "races": 1,
+        "first": 1,
+        "last": 0,
+        "reaction": "300 ± 3 ms",
+    }
+    assert rows[0]["faults"] == 1
+
+
 def test_updates_come_in_order_and_a_lost_connection_goes_on_where_it_was(client, live, race):
     stream = following(client)
     kind, number, state = next(stream)

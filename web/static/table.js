@@ -138,6 +138,23 @@ function showQuestions(questions) {
   );
 }
 
+// --- the figures -----------------------------------------------------------------------------------
+
+async function showFigures() {
+  if (!at("figures").open) return;
+  const rows = await (await fetch("/api/figures")).json();
+  at("figure-rows").replaceChildren(
+    ...rows.map((row) => {
+      const name = make("th", "", row.name);
+      name.scope = "row";
+      const told = [row.won, row.faults, row.races ? `${row.first} / ${row.races}` : "–", row.last, row.reaction || "–"];
+      return make("tr", "", name, ...told.map((value) => make("td", "", String(value))));
+    }),
+  );
+}
+
+at("figures").addEventListener("toggle", showFigures);
+
 // --- the rulings -----------------------------------------------------------------------------------
 
 function sureness(ruling) {
@@ -286,5 +303,6 @@ source.addEventListener("update", (message) => {
   update.given.forEach((ruling) => addRuling(ruling, true));
   addEvent(update.event);
   showBoard(update.board);
+  if (update.given.length || update.withdrawn.length) showFigures();
 });
 source.addEventListener("status", (message) => showStatus(JSON.parse(message.data)));
