@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from typing import TypeAlias, TypeVar
+from dataclasses import replace
 
 from referee.bad_input import BadInput
-from referee.cards import Card, Deck, Pile, Seat
+from referee.cards import Card, Pile, Seat
 from referee.events import (
     Adjusted,
     Answer,
@@ -43,198 +41,55 @@ from referee.game import (
     Setup,
     seats_around,
 )
-from referee.instant import Instant, first_probabilities, last_probabilities
-from referee.ruling import Draw, Effect, NextTurn, PutTogether, Ruling, Score, TakeBack, Verdict
+from referee.games.hit_the_deck_owed import (
+    goes_out,
+    make_room,
+    nothing_to_draw,
+    owes,
+    pays,
+    penalties_due,
+    shuffled,
+    used_up,
+)
+from referee.games.hit_the_deck_says import (
+    UNSAID,
+    Rulings,
+    Wait,
+    asking,
+    fault,
+    fault_key,
+    note,
+    read_card,
+    told_as,
+    whose,
+)
+from referee.games.hit_the_deck_slaps import (
+    called,
+    close_races,
+    everyone_slaps,
+    false_slap,
+    first_landing,
+    lifted,
+    order_told,
+    settle,
+    slapped,
+)
+from referee.games.hit_the_deck_state import (
+    DISCARD,
+    DRAW,
+    UNREAD,
+    Debt,
+    Duty,
+    Face,
+    HitTheDeckState,
+    House,
+    face_of,
+    put,
+)
+from referee.ruling import Draw, Effect, NextTurn, Ruling, Score, TakeBack, Verdict
 
-DRAW = Pile("draw")
-DISCARD = Pile("discard")
 CALL = "hit the deck with a hand"
 _SECOND_NS = 1_000_000_000
-#: What stands for the answer to a question that nobody answered before the hand was over.
-_UNSAID = "nobody said"
-
-Rulings: TypeAlias = list[Ruling]
-T = TypeVar("T")
-
-
-# --- what lies on the table ----------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Face:
-    """What a card is to this game: a coloured number, a coloured word (cut, flip), or a "Hit the Deck" card.
-
-    ``word`` is ``number``, ``cut``, ``flip``, ``hit number``, ``hit colour`` or ``hit hand``; ``says`` is the
-    number or colour that a decree asks for.
-    """
-
-    word: str
-    colour: str | None = None
-    number: str | None = None
-    says: str | None = None
-
-    @property
-    def hits(self) -> bool:
-        """Whether it is one of the "Hit the Deck with…" cards."""
-        return self.word.startswith("hit")
-
-    @property
-    def points(self) -> int:
-        """H20: a number card its number, every other card 10."""
-        return int(self.number) if self.number is not None else 10
-
-
-_UNREAD = Face("number")
-
-
-@dataclass(frozen=True, slots=True)
-class House:
-    """The deck and the house rules of one match, read once."""
-
-    deck: Deck
-    faces: Mapping[Card, Face]
-    confidence: float
-    first_decree: bool
-    symbols_match: bool
-    cut_skips: bool
-    last_by: str
-    false_slap_on_decree: bool
-    tie: str
-    decree_chain: bool
-    slap_window_ns: int
-    close_call: str
-    exposed_acts: bool
-    call_grace_ns: int
-    announce: str
-    illegal_play: str
-
-
-@dataclass(frozen=True, slots=True)
-class Duty:
-    """What somebody has to do before play goes on: ``cut``, ``flip``, or ``bury`` the card on top.
-
-    ``by`` is who played (or exposed) the card; ``turned`` are the piles turned over so far.
-    """
-
-    what: str
-    seat: Seat
-    by: Seat
-    clause: str
-    turned: frozenset[Pile] = frozenset()
-    moved: Pile | None = None
-    blamed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Debt:
-    """Cards that a seat owes to draw: under which clause, how many, how many it has taken."""
-
-    seat: Seat
-    clause: str
-    count: int
-    event: int
-    taken: int = 0
-    flagged: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Landing:
-    """A hand on the pile."""
-
-    seat: Seat
-    at: Instant
-    event: int
-    layer: int | None = None
-    confidence: float = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Race:
-    """The slaps at one "Hit the Deck with a hand": who takes part, who has landed, whether it was called.
-
-    ``doubtful`` have a hand near the pile of which nobody knows yet what it is (a provisional slap).
-    """
-
-    card: int
-    at: Instant
-    discarder: Seat
-    racers: tuple[Seat, ...]
-    landings: tuple[Landing, ...] = ()
-    doubtful: frozenset[Seat] = frozenset()
-    call: tuple[Instant, int, float] | None = None
-    orders: tuple[tuple[tuple[Seat, ...], float], ...] = ()
-    closed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class HitTheDeckState:
-    """A whole match at one moment.
-
-    ``hands`` counts the cards held by seat, ``draw`` and ``discards`` those of the piles; hidden cards have
-    no names here. ``races`` are not decided yet, the newest last; ``waiting`` are events held back until
-    the question about the first of them is answered; ``early`` are slaps that may prove to be faults.
-    """
-
-    setup: Setup
-    house: House
-    names: tuple[str, ...]
-    standing: tuple[str, ...]
-    scores: tuple[int, ...]
-    hands: tuple[int, ...]
-    draw: int
-    discards: int
-    dealer: Seat
-    turn: Seat
-    phase: str = "deal"
-    hand: int = 1
-    direction: int = 1
-    drew: int = 0
-    drew_event: int = 0
-    top: Card | None = None
-    top_sure: float = 1.0
-    decree: tuple[str, str, str] | None = None
-    duty: Duty | None = None
-    last_player: Seat | None = None
-    back: int = 0
-    stray: bool = False
-    debts: tuple[Debt, ...] = ()
-    races: tuple[Race, ...] = ()
-    free: bool = False
-    freed_until: Instant | None = None
-    early: tuple[Slap, ...] = ()
-    down: frozenset[Seat] = frozenset()
-    laying: Seat | None = None
-    lifts: bool = False
-    shout: tuple[Seat | None, Instant, int, float] | None = None
-    counted: tuple[tuple[Card, ...] | None, ...] = ()
-    winner: Seat | None = None
-    begun: bool = False
-    hands_known: bool = True
-    answers: Mapping[str, str] = field(default_factory=dict)
-    questions: tuple[Question, ...] = ()
-    waiting: tuple[Event, ...] = ()
-    winners: tuple[Seat, ...] = ()
-
-    @property
-    def playing(self) -> tuple[Seat, ...]:
-        """The seats that take part, in seat order."""
-        return tuple(seat for seat, standing in enumerate(self.standing) if standing == "in")
-
-    def next_seat(self, seat: Seat, step: int | None = None) -> Seat:
-        """The next player in the direction of play (or by ``step``: 1 is clockwise)."""
-        step = step or self.direction
-        count = len(self.standing)
-        around = ((seat + step * i) % count for i in range(1, count + 1))
-        return next((other for other in around if self.standing[other] == "in"), seat)
-
-
-class _Wait(Exception):
-    """The event can't be judged before a person has answered."""
-
-    def __init__(self, question: Question, ruling: Ruling) -> None:
-        super().__init__(question.key)
-        self.question = question
-        self.ruling = ruling
 
 
 class HitTheDeck:
@@ -354,7 +209,7 @@ class HitTheDeck:
         seats.update(debt.seat for debt in state.debts if debt.taken < debt.count)
         racing = bool(state.races) and not state.races[-1].closed
         until = None
-        if racing and (first := _first_landing(state.races[-1])) is not None:
+        if racing and (first := first_landing(state.races[-1])) is not None:
             until = first.shifted(state.house.slap_window_ns)
         cards: frozenset[Card] = frozenset()
         if state.decree is not None and state.duty is None:
@@ -377,7 +232,7 @@ class HitTheDeck:
         elif isinstance(event, Adjusted):
             if event.seat is not None:
                 score = state.scores[event.seat] + event.points
-                state = replace(state, scores=_put(state.scores, event.seat, score))
+                state = replace(state, scores=put(state.scores, event.seat, score))
         elif state.phase == "over" or (event.provisional and not isinstance(event, Slap)):
             return state, ()  # After the end nothing is play; what isn't known yet is told again.
         elif state.waiting and not isinstance(event, Counted | Dealt | Ended):
@@ -487,13 +342,13 @@ def _happens(state: HitTheDeckState, event: Event, rulings: Rulings) -> HitTheDe
             case Taken():
                 state = _taken(state, event, rulings)
             case Slap():
-                state = _slapped(state, event, rulings)
+                state = slapped(state, event, rulings)
             case Lifted():
-                state = _lifted(state, event)
+                state = lifted(state, event)
             case Shout():
-                state = _called(state, event, rulings)
+                state = called(state, event, rulings)
             case Finish():
-                state = _order_told(state, event, rulings)
+                state = order_told(state, event, rulings)
             case Turned():
                 state = _turned(state, event, rulings)
             case Moved():
@@ -508,7 +363,7 @@ def _happens(state: HitTheDeckState, event: Event, rulings: Rulings) -> HitTheDe
                 state = _left(state, event, rulings)
             case Ended():
                 state = _ended(state, "ended_by_host", event, rulings)
-    except _Wait as wait:
+    except Wait as wait:
         del rulings[so_far:]
         rulings.append(wait.ruling)
         return replace(before, waiting=(event,), questions=(*before.questions, wait.question))
@@ -529,9 +384,9 @@ def _never_answered(state: HitTheDeckState, rulings: Rulings) -> HitTheDeckState
     """The hand is over and nobody has answered: what was held back is judged as far as it can be, without guesses."""
     while state.waiting:
         held, question = state.waiting, state.questions[-1]
-        rulings.append(_note(question.clause, "never_answered", None, held[0].id))
+        rulings.append(note(question.clause, "never_answered", None, held[0].id))
         state = replace(
-            state, waiting=(), questions=state.questions[:-1], answers={**state.answers, question.key: _UNSAID}
+            state, waiting=(), questions=state.questions[:-1], answers={**state.answers, question.key: UNSAID}
         )
         if question.key.startswith("seat:"):  # Whose it was stays unknown, and so do the hands.
             held = held[1:]
@@ -554,9 +409,9 @@ def _time_passes(state: HitTheDeckState, event: Event, rulings: Rulings) -> HitT
         if certain:
             state = replace(state, early=tuple(slap for slap in state.early if slap not in certain))
             for slap in certain:
-                state = _false_slap(state, slap, rulings)
+                state = false_slap(state, slap, rulings)
     for race in state.races:
-        state = _settle(state, race, event, rulings)
+        state = settle(state, race, event, rulings)
     return state
 
 
@@ -596,33 +451,33 @@ def _dealt(state: HitTheDeckState, event: Dealt, rulings: Rulings) -> HitTheDeck
             return state
     dealer = due if event.seat is None else event.seat
     if dealer != due:
-        key = _fault_key(event, "wrong_dealer")
-        if not _fault(state, rulings, "H33", "wrong_dealer", dealer, event, about=(("expected", str(due)),), key=key):
+        key = fault_key(event, "wrong_dealer")
+        if not fault(state, rulings, "H33", "wrong_dealer", dealer, event, about=(("expected", str(due)),), key=key):
             dealer = due
     hand = state.hand + (state.phase != "deal")
     return _deal(replace(state, hand=hand), dealer)
 
 
 def _first_card(state: HitTheDeckState, event: Shown, rulings: Rulings) -> HitTheDeckState:
-    card = _read(state, event, "H3")
-    face = _face(state, card)
+    card = read_card(state, event, "H3")
+    face = face_of(state, card)
     if not state.begun:
-        rulings.append(_note("H1", "jewellery_off", None, event.id))
+        rulings.append(note("H1", "jewellery_off", None, event.id))
     state = replace(state, begun=True)
     if face.word == "hit hand":  # H4: it goes back into the draw pile, and the next one is the first card.
-        rulings.append(_note("H4", "bury_first", state.dealer, event.id, about=(("card", _told(card)),)))
+        rulings.append(note("H4", "bury_first", state.dealer, event.id, about=(("card", told_as(card)),)))
         return state
     first = state.next_seat(state.dealer, 1)
-    about = (("card", _told(card)),)
-    rulings.append(_note("H3", "first_card", None, event.id, about=about))
-    rulings.append(_note("H6", "begins", first, event.id, effects=(NextTurn(first),)))
+    about = (("card", told_as(card)),)
+    rulings.append(note("H3", "first_card", None, event.id, about=about))
+    rulings.append(note("H6", "begins", first, event.id, effects=(NextTurn(first),)))
     state = replace(
         state, phase="play", draw=state.draw - 1, discards=1, turn=first, top=card, top_sure=event.confidence
     )
     if face.word == "number" or (face.hits and not state.house.first_decree):
         return state
     what = "first_decree" if face.hits else f"first_{face.word}"
-    rulings.append(_note("H5", what, first, event.id, about=about))
+    rulings.append(note("H5", what, first, event.id, about=about))
     return _obey(state, face, state.dealer, event, rulings)
 
 
@@ -649,13 +504,13 @@ def _shown(state: HitTheDeckState, event: Shown, rulings: Rulings) -> HitTheDeck
 
 
 def _discarded(state: HitTheDeckState, event: Shown, rulings: Rulings) -> HitTheDeckState:
-    seat = _who(state, event, "H6")
-    card = _read(state, event, "H7")
-    face = _face(state, card)
+    seat = whose(state, event, "H6")
+    card = read_card(state, event, "H7")
+    face = face_of(state, card)
     if state.hands[seat] == 0:
         raise NotInThisGame(f"hit-the-deck: expected a card of a player who holds some, got {card} of seat {seat}")
-    about: tuple[tuple[str, str], ...] = (("card", _told(card)),)
-    state = _penalties_due(state, seat, event, rulings)
+    about: tuple[tuple[str, str], ...] = (("card", told_as(card)),)
+    state = penalties_due(state, seat, event, rulings)
     if state.duty is not None:
         after = state.duty
         state, goes_on = _not_done(state, seat, event, rulings, about, (TakeBack(seat, card),))
@@ -663,7 +518,7 @@ def _discarded(state: HitTheDeckState, event: Shown, rulings: Rulings) -> HitThe
             return replace(state, back=state.back + 1)
         if after is state.duty:
             return _out_of_turn(state, event, seat, card, rulings)
-    passes = (state.drew or _nothing_to_draw(state)) and seat == state.next_seat(state.turn)
+    passes = (state.drew or nothing_to_draw(state)) and seat == state.next_seat(state.turn)
     if seat != state.turn and not passes:
         return _out_of_turn(state, event, seat, card, rulings)
     legal = True
@@ -672,10 +527,10 @@ def _discarded(state: HitTheDeckState, event: Shown, rulings: Rulings) -> HitThe
         clause, _, value = state.decree
         if not _meets(state, face):
             what, about = "decree_disobeyed", (*about, ("decree", value))
-            legal = not _fault(state, rulings, clause, what, seat, event, about=about, probability=sure)
+            legal = not fault(state, rulings, clause, what, seat, event, about=about, probability=sure)
     elif not _matches(state, face):
         about = (*about, ("on", str(state.top)))
-        legal = not _fault(state, rulings, "H7", "no_match", seat, event, about=about, probability=sure)
+        legal = not fault(state, rulings, "H7", "no_match", seat, event, about=about, probability=sure)
     if state.drew and seat == state.turn and legal:
         legal = _is_the_drawn_card(state, event, seat, card, rulings)
     if not legal and not _illegal_stands(state, event, rulings):
@@ -685,7 +540,7 @@ def _discarded(state: HitTheDeckState, event: Shown, rulings: Rulings) -> HitThe
 
 def _matches(state: HitTheDeckState, face: Face) -> bool:
     """H7, H8: number or colour; two symbols; a "Hit the Deck" card goes with everything."""
-    if state.top is None or face.hits or face is _UNREAD:
+    if state.top is None or face.hits or face is UNREAD:
         return True
     top = state.house.faces[state.top]
     if top.hits or face.colour == top.colour:
@@ -697,7 +552,7 @@ def _matches(state: HitTheDeckState, face: Face) -> bool:
 
 def _meets(state: HitTheDeckState, face: Face) -> bool:
     """H13, H14, H22: the number or the colour decreed."""
-    if state.decree is None or face is _UNREAD:
+    if state.decree is None or face is UNREAD:
         return True
     if face.hits:
         return state.house.decree_chain
@@ -712,8 +567,8 @@ def _out_of_turn(
     clause, what = ("H7", "two_cards") if seat == state.last_player and not state.drew else ("H6", "out_of_turn")
     stands = state.house.illegal_play == "stand"
     effects = () if stands else (TakeBack(seat, card),)
-    about = (("card", _told(card)), ("expected", str(state.duty.seat if state.duty else state.turn)))
-    if _fault(state, rulings, clause, what, seat, event, effects=effects, about=about) and not stands:
+    about = (("card", told_as(card)), ("expected", str(state.duty.seat if state.duty else state.turn)))
+    if fault(state, rulings, clause, what, seat, event, effects=effects, about=about) and not stands:
         return replace(state, back=state.back + 1)
     return _plays(replace(state, duty=None), event, seat, card, rulings)
 
@@ -722,8 +577,8 @@ def _is_the_drawn_card(state: HitTheDeckState, event: Shown, seat: Seat, card: C
     """H9: only the card just drawn may still be played; that it is that one nobody can see, so it may be disputed."""
     key = f"drawn:{event.id}"
     if state.answers.get(key) == "old":
-        about = (("card", _told(card)),)
-        return not _fault(state, rulings, "H9", "old_card", seat, event, about=about, key=key, choices=("drawn", "old"))
+        about = (("card", told_as(card)),)
+        return not fault(state, rulings, "H9", "old_card", seat, event, about=about, key=key, choices=("drawn", "old"))
     rulings.append(
         Ruling(
             clause="H9",
@@ -733,7 +588,7 @@ def _is_the_drawn_card(state: HitTheDeckState, event: Shown, seat: Seat, card: C
             because=(state.drew_event, event.id),
             question=key,
             choices=("drawn", "old"),
-            about=(("card", _told(card)),),
+            about=(("card", told_as(card)),),
         )
     )
     return True
@@ -744,8 +599,8 @@ def _illegal_stands(state: HitTheDeckState, event: Shown, rulings: Rulings) -> b
     key = f"illegal:{event.id}"
     said = state.answers.get(key)
     if said is None and state.house.illegal_play == "ask":
-        raise _Wait(*_ask(Question(key, ("take_back", "stand"), "H34"), "illegal_play", event.seat, (event.id,)))
-    return (said or state.house.illegal_play) in ("stand", _UNSAID)
+        raise Wait(*asking(Question(key, ("take_back", "stand"), "H34"), "illegal_play", event.seat, (event.id,)))
+    return (said or state.house.illegal_play) in ("stand", UNSAID)
 
 
 def _taken_back(
@@ -754,19 +609,19 @@ def _taken_back(
     """H34: the card goes back, that player draws one and the turn passes."""
     following = state.next_seat(seat)
     effects = (TakeBack(seat, card), Draw(seat, 1), NextTurn(following))
-    rulings.append(_note("H34", "goes_back", seat, event.id, effects=effects, about=(("card", _told(card)),)))
+    rulings.append(note("H34", "goes_back", seat, event.id, effects=effects, about=(("card", told_as(card)),)))
     state = replace(state, turn=following, drew=0, back=state.back + 1)
-    return _owes(state, seat, 1, "H34", event, rulings)
+    return owes(state, seat, 1, "H34", event, rulings)
 
 
 def _plays(state: HitTheDeckState, event: Shown, seat: Seat, card: Card | None, rulings: Rulings) -> HitTheDeckState:
     """The card lies; what it says is done next, or the hand is over."""
-    face = _face(state, card)
-    state = _close_races(state, event, rulings)
+    face = face_of(state, card)
+    state = close_races(state, event, rulings)
     held = state.hands[seat] - 1
     state = replace(
         state,
-        hands=_put(state.hands, seat, held),
+        hands=put(state.hands, seat, held),
         discards=state.discards + 1,
         turn=state.next_seat(seat),
         drew=0,
@@ -784,7 +639,7 @@ def _plays(state: HitTheDeckState, event: Shown, seat: Seat, card: Card | None, 
         shout=state.shout if face.word == "hit hand" else None,
     )
     if face.word == "hit hand":
-        return _everyone_slaps(state, event, seat, rulings)
+        return everyone_slaps(state, event, seat, rulings)
     if held == 0:
         return _went_out(state, seat, face, event, rulings)
     return state if face.word == "number" else _obey(state, face, seat, event, rulings)
@@ -794,19 +649,19 @@ def _taken(state: HitTheDeckState, event: Taken, rulings: Rulings) -> HitTheDeck
     """Cards drawn: first what is owed, then the one of H9."""
     if state.phase != "play":
         return state  # The deal itself.
-    seat = _who(state, event, "H6")
+    seat = whose(state, event, "H6")
     if event.pile == DISCARD:
         if state.back >= event.count:
             return replace(state, back=state.back - event.count)
-        _fault(state, rulings, "H9", "took_discards", seat, event, about=(("count", str(event.count)),), waits=False)
+        fault(state, rulings, "H9", "took_discards", seat, event, about=(("count", str(event.count)),), waits=False)
         return state
-    state = _make_room(state, event.count)
-    hands = _put(state.hands, seat, state.hands[seat] + event.count)
+    state = make_room(state, event.count)
+    hands = put(state.hands, seat, state.hands[seat] + event.count)
     state = replace(state, draw=state.draw - event.count, hands=hands)
-    state, left, paid = _pays(state, seat, event.count)
+    state, left, paid = pays(state, seat, event.count)
     if left:
         state = _draws(state, seat, left, paid, event, rulings)
-    return _used_up(state, event, rulings)
+    return used_up(state, event, rulings)
 
 
 def _draws(
@@ -827,7 +682,7 @@ def _draws(
     extra = count - 1 if not state.drew else count
     state = replace(state, drew=state.drew + count, drew_event=state.drew_event if state.drew else event.id)
     if extra:
-        _fault(state, rulings, "H9", "second_draw", seat, event, about=(("count", str(extra)),), waits=False)
+        fault(state, rulings, "H9", "second_draw", seat, event, about=(("count", str(extra)),), waits=False)
     return state
 
 
@@ -836,10 +691,10 @@ def _drew_out_of_turn(
 ) -> HitTheDeckState:
     if paid is not None:
         about = (("owed", str(paid.count)), ("surplus", str(count)))
-        _fault(state, rulings, paid.clause, "penalty_too_many", seat, event, about=about, waits=False)
+        fault(state, rulings, paid.clause, "penalty_too_many", seat, event, about=about, waits=False)
     else:
         about = (("count", str(count)), ("expected", str(state.duty.seat if state.duty else state.turn)))
-        _fault(state, rulings, "H6", "drew_out_of_turn", seat, event, about=about, waits=False)
+        fault(state, rulings, "H6", "drew_out_of_turn", seat, event, about=about, waits=False)
     return state
 
 
@@ -851,23 +706,23 @@ def _obey(state: HitTheDeckState, face: Face, by: Seat, event: Event, rulings: R
     if face.word in ("hit number", "hit colour"):
         clause, kind = ("H13", "number") if face.word == "hit number" else ("H14", "colour")
         value = face.says or ""
-        rulings.append(_note(clause, "decree", state.turn, event.id, about=(("decree", value),)))
+        rulings.append(note(clause, "decree", state.turn, event.id, about=(("decree", value),)))
         return replace(state, decree=(clause, kind, value))
     if face.word == "cut":
         if state.draw < 2:
-            state = _shuffled(state, "H10", event, rulings)
+            state = shuffled(state, "H10", event, rulings)
         if state.draw < 1:
-            rulings.append(_note("H27", "nothing_to_cut", state.turn, event.id))
+            rulings.append(note("H27", "nothing_to_cut", state.turn, event.id))
             return state
-        rulings.append(_note("H10", "cut_now", state.turn, event.id))
+        rulings.append(note("H10", "cut_now", state.turn, event.id))
         return replace(state, duty=Duty("cut", state.turn, by, "H10"))
     if state.draw < 1:
-        state = _shuffled(state, "H12", event, rulings)
+        state = shuffled(state, "H12", event, rulings)
     if state.draw < 1:
-        rulings.append(_note("H27", "nothing_to_flip", state.turn, event.id))
+        rulings.append(note("H27", "nothing_to_flip", state.turn, event.id))
         return state
     flipper = state.next_seat(by)
-    rulings.append(_note("H11", "flip_now", flipper, event.id))
+    rulings.append(note("H11", "flip_now", flipper, event.id))
     return replace(state, duty=Duty("flip", flipper, by, "H11"))
 
 
@@ -883,39 +738,39 @@ def _not_done(
     duty = state.duty
     assert duty is not None
     if duty.what == "bury":
-        _fault(state, rulings, duty.clause, "not_buried", duty.seat, event, waits=False)
+        fault(state, rulings, duty.clause, "not_buried", duty.seat, event, waits=False)
         return replace(state, duty=None), True
     what = "not_cut" if duty.what == "cut" else "not_flipped"
     if duty.what == "flip" and duty.turned:  # One pile was turned over, and play went on.
-        _fault(state, rulings, "H11", "half_flipped", duty.seat, event, waits=False)
+        fault(state, rulings, "H11", "half_flipped", duty.seat, event, waits=False)
         return _flipped(state, duty, event, rulings), True
     if seat == duty.seat:
-        if _fault(state, rulings, duty.clause, what, seat, event, effects=effects, about=about):
+        if fault(state, rulings, duty.clause, what, seat, event, effects=effects, about=about):
             return state, False
         return replace(state, duty=None, turn=seat), True
     past = state.next_seat(duty.seat) if duty.what == "cut" else duty.by
     if seat != past or (duty.what == "cut" and not state.house.cut_skips):
         return state, True
-    _fault(state, rulings, duty.clause, what, duty.seat, event, waits=False)
+    fault(state, rulings, duty.clause, what, duty.seat, event, waits=False)
     direction = -state.direction if duty.what == "flip" else state.direction
     return replace(state, duty=None, turn=seat, drew=0, direction=direction), True
 
 
 def _cut(state: HitTheDeckState, event: Shown, rulings: Rulings) -> HitTheDeckState:
     """H10: the next player exposes a card of the draw pile; then that player's turn is over."""
-    card = _read(state, event, "H10")
+    card = read_card(state, event, "H10")
     duty = state.duty
     if duty is None or duty.what != "cut":
-        if _fault(state, rulings, "H10", "no_cut_due", event.seat, event, about=(("card", _told(card)),)):
+        if fault(state, rulings, "H10", "no_cut_due", event.seat, event, about=(("card", told_as(card)),)):
             return replace(state, back=state.back + 1)
         duty = Duty("cut", event.seat if event.seat is not None else state.turn, state.turn, "H10")
     seat = duty.seat if event.seat is None else event.seat
     if seat != duty.seat:
-        about = (("card", _told(card)), ("expected", str(duty.seat)))
-        _fault(state, rulings, "H10", "wrong_cutter", seat, event, about=about, waits=False)
+        about = (("card", told_as(card)), ("expected", str(duty.seat)))
+        fault(state, rulings, "H10", "wrong_cutter", seat, event, about=about, waits=False)
     else:
-        state = _penalties_due(state, seat, event, rulings)
-    state = _make_room(state, 1)
+        state = penalties_due(state, seat, event, rulings)
+    state = make_room(state, 1)
     state = replace(
         state,
         draw=state.draw - 1,
@@ -928,7 +783,7 @@ def _cut(state: HitTheDeckState, event: Shown, rulings: Rulings) -> HitTheDeckSt
         top_sure=event.confidence,
         last_player=None,
     )
-    return _used_up(_exposed(state, card, duty.seat, "H26", event, rulings), event, rulings)
+    return used_up(_exposed(state, card, duty.seat, "H26", event, rulings), event, rulings)
 
 
 def _turned(state: HitTheDeckState, event: Turned, rulings: Rulings) -> HitTheDeckState:
@@ -938,16 +793,16 @@ def _turned(state: HitTheDeckState, event: Turned, rulings: Rulings) -> HitTheDe
     duty = state.duty
     if duty is None or duty.what != "flip":
         if not state.stray:
-            _fault(state, rulings, "H11", "no_flip_due", event.seat, event, waits=False)
+            fault(state, rulings, "H11", "no_flip_due", event.seat, event, waits=False)
         return replace(state, stray=True)
     if event.seat not in (None, duty.seat) and not duty.blamed:
         about = (("expected", str(duty.seat)),)
-        _fault(state, rulings, "H11", "wrong_flipper", event.seat, event, about=about, waits=False)
+        fault(state, rulings, "H11", "wrong_flipper", event.seat, event, about=about, waits=False)
         duty = replace(duty, blamed=True)
     elif not duty.turned:
-        state = _penalties_due(state, duty.seat, event, rulings)
+        state = penalties_due(state, duty.seat, event, rulings)
     if event.source == DRAW:
-        card = _read(state, event, "H11")
+        card = read_card(state, event, "H11")
         state = replace(state, top=card, top_sure=event.confidence)
     duty = replace(duty, turned=duty.turned | {event.source})
     state = replace(state, duty=duty)
@@ -956,7 +811,7 @@ def _turned(state: HitTheDeckState, event: Turned, rulings: Rulings) -> HitTheDe
 
 def _flipped(state: HitTheDeckState, duty: Duty, event: Event, rulings: Rulings) -> HitTheDeckState:
     """H11: direction reverses, and who played the Flip has the next turn."""
-    rulings.append(_note("H11", "reversed", duty.by, event.id, effects=(NextTurn(duty.by),)))
+    rulings.append(note("H11", "reversed", duty.by, event.id, effects=(NextTurn(duty.by),)))
     top = state.top if DRAW in duty.turned else None
     state = replace(
         state,
@@ -977,30 +832,30 @@ def _exposed(
     state: HitTheDeckState, card: Card | None, by: Seat, how: str, event: Event, rulings: Rulings
 ) -> HitTheDeckState:
     """H12, H26: a word card that came to the top by a cut (``how`` H26) or a flip (H12)."""
-    face = _face(state, card)
-    about = (("card", _told(card)),)
+    face = face_of(state, card)
+    about = (("card", told_as(card)),)
     if face.word == "flip" and how == "H12":
         if state.discards < 2:
             return state  # Nothing lies under it that could become the top.
-        rulings.append(_note("H12", "bury_flip", by, event.id, about=about))
+        rulings.append(note("H12", "bury_flip", by, event.id, about=about))
         return replace(state, duty=Duty("bury", by, by, "H12"))
     if face.word == "number" or not state.house.exposed_acts:
         return state
     if face.word == "hit hand":
         if state.draw < 1 and how == "H26":
-            state = _shuffled(state, "H26", event, rulings)
+            state = shuffled(state, "H26", event, rulings)
         if state.discards < 2 if how == "H12" else state.draw < 1:
             return state
-        rulings.append(_note("H26", "bury_exposed", by, event.id, about=about))
+        rulings.append(note("H26", "bury_exposed", by, event.id, about=about))
         return replace(state, duty=Duty("bury", by, by, how))
     clause, what = ("H12", "flip_exposed") if face.word == "flip" else ("H26", f"{face.word.replace(' ', '_')}_exposed")
-    rulings.append(_note(clause, what, state.turn, event.id, about=about))
+    rulings.append(note(clause, what, state.turn, event.id, about=about))
     return _obey(state, face, by, event, rulings)
 
 
 def _new_top(state: HitTheDeckState, event: Shown, duty: Duty, rulings: Rulings) -> HitTheDeckState:
     """What lies on top once a Flip or a "Hit the Deck with a hand" was buried."""
-    card = _read(state, event, duty.clause)
+    card = read_card(state, event, duty.clause)
     below = duty.clause == "H12" and (duty.moved == DISCARD or event.source is None)
     source = DISCARD if below or event.source == DISCARD else DRAW
     into = duty.moved or (DISCARD if source == DISCARD else DRAW)
@@ -1019,7 +874,7 @@ def _moved(state: HitTheDeckState, event: Moved) -> HitTheDeckState:
         number = state.hands[seat] if count is None else count
         if not 0 <= number <= state.hands[seat] or target != DRAW:
             raise NotInThisGame(f"hit-the-deck: expected up to {state.hands[seat]} cards to the draw pile, got {count}")
-        return replace(state, hands=_put(state.hands, seat, state.hands[seat] - number), draw=state.draw + number)
+        return replace(state, hands=put(state.hands, seat, state.hands[seat] - number), draw=state.draw + number)
     if state.phase != "play":
         return state
     duty = state.duty
@@ -1037,458 +892,6 @@ def _moved(state: HitTheDeckState, event: Moved) -> HitTheDeckState:
     return replace(state, draw=state.draw + number, discards=state.discards - number)
 
 
-# --- H15, H16, H24, H25, H28, H29, H30: the slap --------------------------------------------------------
-
-
-def _everyone_slaps(state: HitTheDeckState, event: Shown, seat: Seat, rulings: Rulings) -> HitTheDeckState:
-    """H15: the race opens. A slap that may have come before the card is a landing, not a fault."""
-    call = None
-    if state.shout is not None and state.shout[0] in (None, seat):
-        call = state.shout[1:]
-    landings = tuple(
-        Landing(slap.seat, slap.at, slap.id, slap.layer, slap.confidence)
-        for slap in state.early
-        if slap.seat is not None and slap.seat != seat
-    )
-    race = Race(event.id, event.at, seat, state.playing, landings, call=call)
-    rulings.append(_note("H15", "everyone_slaps", seat, event.id))
-    state = replace(state, races=(*state.races, race), early=(), shout=None)
-    return _settle(state, race, event, rulings)
-
-
-def _slapped(state: HitTheDeckState, event: Slap, rulings: Rulings) -> HitTheDeckState:
-    if event.pile != DISCARD or state.phase != "play":
-        return state
-    race = state.races[-1] if state.races else None
-    if race is None or race.closed:
-        return state if state.free else _wrong_time(state, event, rulings)  # H31
-    if event.seat is None:
-        event = replace(event, seat=_who(state, event, "H15"))
-    seat = event.seat
-    if seat not in race.racers or any(landing.seat == seat for landing in race.landings):
-        return state  # H30: a second hand, or a second landing.
-    if seat == race.discarder and state.laying == seat and state.lifts:
-        rulings.append(_note("H29", "hand_never_left", seat, event.id))
-        return state
-    if event.provisional:
-        return _with_race(state, race, replace(race, doubtful=race.doubtful | {seat}))
-    if seat == state.laying:
-        state = replace(state, laying=None)
-    landing = Landing(seat, event.at, event.id, event.layer, event.confidence)
-    new = replace(race, landings=(*race.landings, landing), doubtful=race.doubtful - {seat})
-    return _settle(_with_race(state, race, new), new, event, rulings)
-
-
-def _lifted(state: HitTheDeckState, event: Lifted) -> HitTheDeckState:
-    """H18, H29: a hand that has left the pile may slap, and may err again.
-
-    From the first lift told of a hand that had laid a card, one that isn't told did not happen.
-    """
-    laid = event.seat is not None and event.seat == state.laying
-    if not laid and event.seat not in state.down:
-        return state
-    laying = None if laid else state.laying
-    return replace(state, lifts=state.lifts or laid, laying=laying, down=state.down - {event.seat})
-
-
-def _called(state: HitTheDeckState, event: Shout, rulings: Rulings) -> HitTheDeckState:
-    """H28: the discarder's call; a voice that nobody knows counts for the discarder, who alone must call."""
-    race = state.races[-1] if state.races else None
-    if race is None or race.call is not None or race.closed:
-        return state if state.free else replace(state, shout=(event.seat, event.at, event.id, event.confidence))
-    if event.seat not in (None, race.discarder):
-        return state
-    new = replace(race, call=(event.at, event.id, event.confidence))
-    return _settle(_with_race(state, race, new), new, event, rulings)
-
-
-def _order_told(state: HitTheDeckState, event: Finish, rulings: Rulings) -> HitTheDeckState:
-    race = state.races[-1] if state.races else None
-    if race is None or event.pile != DISCARD:
-        return state
-    new = replace(race, orders=event.orders)
-    return _settle(_with_race(state, race, new), new, event, rulings)
-
-
-def _close_races(state: HitTheDeckState, event: Shown, rulings: Rulings) -> HitTheDeckState:
-    """H31: the next discard ends the slapping."""
-    for race in state.races:
-        if not race.closed:
-            new = replace(race, closed=True)
-            state = _settle(_with_race(state, race, new), new, event, rulings)
-    return state
-
-
-def _settle(state: HitTheDeckState, race: Race, event: Event, rulings: Rulings) -> HitTheDeckState:
-    """Rule on the race if that is certain by now, ask if it can't become certain, else wait."""
-    now = event.at
-    if race.doubtful:
-        return _without_race(state, race) if race.closed else state
-    landed = {landing.seat: landing for landing in race.landings}
-    missing = [seat for seat in race.racers if seat not in landed and state.standing[seat] == "in"]
-    call = _call_verdict(state, race, landed, now)
-    if call == "ask":
-        return _ask_race(state, race, _call_key(race), ("in time", "forgotten"), "H28", "called_in_time", rulings)
-    if call not in ("good", "wait"):
-        effects: tuple[Effect, ...] = (Draw(race.discarder, 4),)
-        because = (race.card, *(landing.event for landing in race.landings if landing.seat == race.discarder))
-        rulings.append(
-            Ruling(
-                clause="H16",
-                verdict=Verdict.FAULT,
-                what=call,
-                seat=race.discarder,
-                effects=effects,
-                because=because,
-                question=_call_key(race),
-                choices=("in time", "forgotten"),
-            )
-        )
-        return _decided(state, race, (race.discarder,), "H16", event, rulings)
-    if call == "wait" and missing != [race.discarder]:
-        return state
-    said = state.answers.get(_last_key(race))
-    choices = (*map(str, race.racers), "both", "none")
-    if not missing:
-        return _last_of_all(state, race, landed, choices, event, rulings)
-    coming = event.seat if isinstance(event, Slap) else None
-    if missing == [coming]:
-        return state  # It comes just now.
-    sure = _never_first(race, landed, missing, now)
-    if len(missing) == 1 and (sure >= state.house.confidence or said is not None):
-        lasts = _said_last(said, tuple(missing), race)
-        _rule_last(state, race, lasts, "H24", "never_came", sure if said is None else 1.0, choices, rulings)
-        return _decided(state, race, lasts, "H15", event, rulings)
-    first = _first_landing(race)
-    ended = first is not None and first.shifted(state.house.slap_window_ns).before(now) >= state.house.confidence
-    if not (ended or race.closed):
-        return state
-    if said is not None:
-        lasts = _said_last(said, tuple(missing), race)
-        _rule_last(state, race, lasts, "H24", "said_to_be_last", 1.0, choices, rulings)
-        return _decided(state, race, lasts, "H15", event, rulings)
-    about = (("players", ",".join(map(str, missing))),)
-    return _ask_race(state, race, _last_key(race), choices, "H24", "several_never_came", rulings, about)
-
-
-def _call_verdict(state: HitTheDeckState, race: Race, landed: Mapping[Seat, Landing], now: Instant) -> str:
-    """H16, H28: ``good``, ``wait``, ``ask``, or what the discarder did wrong."""
-    said = state.answers.get(_call_key(race))
-    if state.house.announce == "trust" or said == "in time":
-        return "good"
-    if said == "forgotten":
-        return "call_forgotten"
-    confidence = state.house.confidence
-    own = landed.get(race.discarder)
-    others = {seat: landing.at for seat, landing in landed.items() if seat != race.discarder}
-    grace = race.at.shifted(state.house.call_grace_ns)
-    if race.call is None:
-        if own is not None:
-            if _by_now(own.at, now) < confidence:
-                return "wait"
-            return "slapped_before_call" if own.confidence >= confidence else "ask"
-        first = min(others.values(), key=_moment, default=None)
-        passed = race.closed if first is None else _by_now(first, now) >= confidence
-        return "call_forgotten" if passed and grace.before(now) >= confidence else "wait"
-    at, _, heard = race.call
-    before_own = 1.0 if own is None else at.before(own.at)
-    in_time = max(at.before(grace), first_probabilities({-1: at, **others})[-1]) if others else 1.0
-    if min(before_own, in_time) * heard >= confidence:
-        return "good"
-    if before_own <= 1 - confidence and own is not None and own.confidence >= confidence:
-        return "slapped_before_call"
-    return "called_too_late" if in_time <= 1 - confidence else "ask"
-
-
-def _last_of_all(
-    state: HitTheDeckState,
-    race: Race,
-    landed: Mapping[Seat, Landing],
-    choices: tuple[str, ...],
-    event: Event,
-    rulings: Rulings,
-) -> HitTheDeckState:
-    """H15: everybody has landed; H25 where two can't be told apart."""
-    house = state.house
-    said = state.answers.get(_last_key(race))
-    shares = _last_shares(race, landed)
-    layers = {seat: landing.layer for seat, landing in landed.items() if landing.layer is not None}
-    what = "last_hand"
-    if house.last_by == "top" and len(layers) == len(landed):
-        what = "hand_on_top"
-        highest = max(layers.values())
-        above = [seat for seat, layer in layers.items() if layer == highest]
-        shares = {seat: 1 / len(above) if seat in above else 0.0 for seat in landed}
-    shares = {seat: share * landed[seat].confidence for seat, share in shares.items()}
-    ranked = sorted(shares, key=lambda seat: (-shares[seat], seat))
-    best = ranked[0]
-    if said is not None or shares[best] >= house.confidence:
-        lasts = _said_last(said, (best,), race)
-        _rule_last(state, race, lasts, "H15", what, shares[best] if said is None else 1.0, choices, rulings)
-        return _decided(state, race, lasts, "H15", event, rulings)
-    close = tuple(seat for seat in ranked if shares[seat] > 1 - house.confidence)
-    about = (("players", ",".join(map(str, close))), ("p_last", f"{shares[best]:.3f}"))
-    if house.close_call == "ask":
-        return _ask_race(state, race, _last_key(race), choices, "H25", "close_call", rulings, about)
-    lasts = close if house.close_call == "both" else ()
-    rulings.append(
-        Ruling(
-            clause="H25",
-            verdict=Verdict.TOO_CLOSE,
-            what=f"close_call_{house.close_call}",
-            effects=tuple(Draw(seat, 4) for seat in lasts),
-            because=(race.card, *(landing.event for landing in race.landings)),
-            question=_last_key(race),
-            choices=choices,
-            about=about,
-        )
-    )
-    return _decided(state, race, lasts, "H15", event, rulings)
-
-
-def _last_shares(race: Race, landed: Mapping[Seat, Landing]) -> dict[Seat, float]:
-    """For each hand, the probability of having been the last: all witnesses jointly where they spoke."""
-    if race.orders and set(landed) <= {seat for order, _ in race.orders for seat in order}:
-        shares = dict.fromkeys(landed, 0.0)
-        for order, p in race.orders:
-            last = next((seat for seat in reversed(order) if seat in shares), None)
-            if last is not None:
-                shares[last] += p
-        return shares
-    return last_probabilities({seat: landing.at for seat, landing in landed.items()})
-
-
-def _never_first(race: Race, landed: Mapping[Seat, Landing], missing: list[Seat], now: Instant) -> float:
-    """How sure it is that a hand which has not landed by now is later than all that have."""
-    if len(missing) != 1 or not landed:
-        return 0.0
-    doubt = max(landing.at.sd_ns for landing in landed.values())
-    instants = {seat: landing.at for seat, landing in landed.items()}
-    last = last_probabilities({**instants, missing[0]: Instant(now.at_ns + 1, doubt)})[missing[0]]
-    return last * math.prod(landing.confidence for landing in landed.values())
-
-
-def _said_last(said: str | None, otherwise: tuple[Seat, ...], race: Race) -> tuple[Seat, ...]:
-    if said == "none":
-        return ()
-    if said == "both":
-        return tuple(landing.seat for landing in sorted(race.landings, key=lambda one: _moment(one.at))[-2:])
-    return otherwise if said is None or not said.isdecimal() else (int(said),)
-
-
-def _rule_last(
-    state: HitTheDeckState,
-    race: Race,
-    lasts: tuple[Seat, ...],
-    clause: str,
-    what: str,
-    probability: float,
-    choices: tuple[str, ...],
-    rulings: Rulings,
-) -> None:
-    rulings.append(
-        Ruling(
-            clause=clause,
-            verdict=Verdict.LOST if lasts else Verdict.NOTE,
-            what=what if lasts else "nobody_last",
-            seat=lasts[0] if len(lasts) == 1 else None,
-            effects=tuple(Draw(seat, 4) for seat in lasts),
-            probability=probability,
-            because=(race.card, *(landing.event for landing in race.landings)),
-            question=_last_key(race),
-            choices=choices,
-            about=(("count", "4"),) if lasts else (),
-        )
-    )
-
-
-def _ask_race(
-    state: HitTheDeckState,
-    race: Race,
-    key: str,
-    choices: tuple[str, ...],
-    clause: str,
-    what: str,
-    rulings: Rulings,
-    about: tuple[tuple[str, str], ...] = (),
-) -> HitTheDeckState:
-    """Ask once who was last, or whether the call was in time; play goes on meanwhile."""
-    if any(question.key == key for question in state.questions):
-        return state
-    because = (race.card, *(landing.event for landing in race.landings))
-    question, ruling = _ask(Question(key, choices, clause), what, race.discarder, because, about)
-    rulings.append(ruling)
-    return replace(state, questions=(*state.questions, question))
-
-
-def _decided(
-    state: HitTheDeckState, race: Race, lasts: tuple[Seat, ...], clause: str, event: Event, rulings: Rulings
-) -> HitTheDeckState:
-    """The race is over: the last draw four; H23 where the discarder had played the last card."""
-    state = _without_race(state, race)
-    for seat in lasts:
-        state = _owes(state, seat, 4, clause, event, rulings)
-    if state.phase == "play" and state.hands[race.discarder] == 0:
-        if race.discarder in lasts:
-            rulings.append(_note("H23", "goes_on", race.discarder, race.card))
-            return state
-        return _goes_out(state, race.discarder, event, rulings)
-    return state
-
-
-def _with_race(state: HitTheDeckState, old: Race, new: Race) -> HitTheDeckState:
-    return replace(state, races=tuple(new if race is old else race for race in state.races))
-
-
-def _without_race(state: HitTheDeckState, race: Race) -> HitTheDeckState:
-    keys = (_last_key(race), _call_key(race))
-    questions = tuple(question for question in state.questions if question.key not in keys)
-    return replace(state, races=tuple(one for one in state.races if one.card != race.card), questions=questions)
-
-
-def _first_landing(race: Race) -> Instant | None:
-    return min((landing.at for landing in race.landings), key=_moment, default=None)
-
-
-def _moment(at: Instant) -> int:
-    return at.at_ns
-
-
-def _by_now(at: Instant, now: Instant) -> float:
-    """How sure it is that nothing from now on comes before ``at``."""
-    return at.before(Instant(now.at_ns + 1, max(at.sd_ns, now.sd_ns)))
-
-
-def _last_key(race: Race) -> str:
-    return f"last:{race.card}"
-
-
-def _call_key(race: Race) -> str:
-    return f"call:{race.card}"
-
-
-# --- H18, H31: slaps at the wrong time -------------------------------------------------------------------
-
-
-def _wrong_time(state: HitTheDeckState, event: Slap, rulings: Rulings) -> HitTheDeckState:
-    """H18: certain at once where its time is exact, else as soon as no card can have come before it."""
-    if event.provisional or event.seat in state.down:
-        return state
-    if event.seat is not None and event.seat == state.laying:
-        state = replace(state, laying=None)
-    top = state.house.faces[state.top] if state.top is not None else None
-    if top is not None and top.word in ("hit number", "hit colour") and not state.house.false_slap_on_decree:
-        return state
-    if state.freed_until is not None and state.freed_until.before(event.at) < state.house.confidence:
-        return state  # It may still have come before that discard (H31).
-    if event.at.sd_ns:
-        return replace(state, early=(*state.early, event))
-    return _false_slap(state, event, rulings)
-
-
-def _false_slap(state: HitTheDeckState, slap: Slap, rulings: Rulings) -> HitTheDeckState:
-    said = state.answers.get(f"seat:{slap.id}", "")
-    seat = int(said) if slap.seat is None and said.isdecimal() else slap.seat
-    if seat in state.down or state.phase != "play":
-        return state
-    key = _fault_key(slap, "false_slap")
-    asks: tuple[Question, str] | None = None
-    if seat is None:
-        asks = Question(f"seat:{slap.id}", tuple(map(str, state.playing)), "H18"), "who_was_it"
-    elif slap.confidence < state.house.confidence and key not in state.answers:
-        asks = Question(key, ("stands", "void"), "H18"), "was_it_a_slap"
-    if seat is None or asks is not None:
-        assert asks is not None
-        question, ruling = _ask(*asks, seat, (slap.id,))
-        rulings.append(ruling)
-        return replace(state, questions=(*state.questions, question))
-    effects = (Draw(seat, 2),)
-    if not _fault(state, rulings, "H18", "false_slap", seat, slap, effects=effects, about=(("count", "2"),)):
-        return state
-    return _owes(replace(state, down=state.down | {seat}), seat, 2, "H18", slap, rulings)
-
-
-# --- H15, H16, H18, H19, H27: what is owed, and where it comes from --------------------------------------
-
-
-def _owes(
-    state: HitTheDeckState, seat: Seat, count: int, clause: str, event: Event, rulings: Rulings
-) -> HitTheDeckState:
-    """H27: draw what is there, shuffle, draw the rest; what nobody could draw lapses."""
-    owed = sum(debt.count - debt.taken for debt in state.debts)
-    there = state.draw + max(state.discards - 1, 0) - owed
-    if there < count:
-        lapses = count - max(there, 0)
-        about = (("lapses", str(lapses)), ("count", str(count)))
-        rulings.append(_note("H27", "debt_lapses", seat, event.id, about=about))
-        count -= lapses
-    elif state.draw < count + owed:
-        about = (("there", str(state.draw)), ("count", str(count)))
-        rulings.append(_note("H27", "draw_shuffle_draw", seat, event.id, about=about))
-    return replace(state, debts=(*state.debts, Debt(seat, clause, count, event.id))) if count else state
-
-
-def _pays(state: HitTheDeckState, seat: Seat, count: int) -> tuple[HitTheDeckState, int, Debt | None]:
-    """Take off what the seat owes; returns how many cards were drawn beyond that, and the debt last paid."""
-    paid = None
-    debts = list(state.debts)
-    for at, debt in enumerate(debts):
-        if debt.seat == seat:
-            pays = min(count, debt.count - debt.taken)
-            debts[at] = paid = replace(debt, taken=debt.taken + pays)
-            count -= pays
-    return (state, count, None) if paid is None else (replace(state, debts=tuple(debts)), count, paid)
-
-
-def _penalties_due(state: HitTheDeckState, seat: Seat, event: Event, rulings: Rulings) -> HitTheDeckState:
-    """A player who acts with cards still owed has not taken a penalty, or too few."""
-    for debt in state.debts:
-        if debt.seat == seat and debt.taken < debt.count and not debt.flagged and debt.event != event.id:
-            state = _penalty_missing(state, debt, event, rulings)
-    return state
-
-
-def _penalty_missing(state: HitTheDeckState, debt: Debt, event: Event, rulings: Rulings) -> HitTheDeckState:
-    what = "penalty_too_few" if debt.taken else "penalty_not_taken"
-    effects = (Draw(debt.seat, debt.count - debt.taken),)
-    about = (("owed", str(debt.count)), ("taken", str(debt.taken)))
-    key = f"{_fault_key(event, what)}:{debt.event}:{debt.seat}"
-    stands = _fault(
-        state, rulings, debt.clause, what, debt.seat, event, effects=effects, about=about, key=key, probability=1.0
-    )
-    left = (replace(debt, flagged=True),) if stands else ()
-    debts = tuple(part for one in state.debts for part in (left if one is debt else (one,)))
-    return replace(state, debts=debts)
-
-
-def _nothing_to_draw(state: HitTheDeckState) -> bool:
-    return state.draw == 0 and state.discards <= 1
-
-
-def _make_room(state: HitTheDeckState, count: int) -> HitTheDeckState:
-    """More is drawn than lay there: the discards were shuffled in unseen (H19)."""
-    if state.draw >= count:
-        return state
-    if state.draw + state.discards - 1 < count:
-        there = state.draw + max(state.discards - 1, 0)
-        raise NotInThisGame(f"hit-the-deck: expected at most {there} cards drawn, got {count}")
-    return replace(state, draw=state.draw + state.discards - 1, discards=1)
-
-
-def _shuffled(state: HitTheDeckState, clause: str, event: Event, rulings: Rulings) -> HitTheDeckState:
-    if state.discards <= 1:
-        return state
-    rulings.append(_note(clause, "shuffle_first", None, event.id, effects=(PutTogether((DISCARD,), DRAW),)))
-    return replace(state, draw=state.draw + state.discards - 1, discards=1)
-
-
-def _used_up(state: HitTheDeckState, event: Event, rulings: Rulings) -> HitTheDeckState:
-    """H19: all the discards but the card in play are shuffled into a new draw pile."""
-    if state.draw == 0 and state.discards > 1:
-        rulings.append(_note("H19", "draw_pile_used_up", None, event.id, effects=(PutTogether((DISCARD,), DRAW),)))
-    return state
-
-
 # --- H20, H21, H23: the end of a hand --------------------------------------------------------------------
 
 
@@ -1497,16 +900,8 @@ def _went_out(state: HitTheDeckState, seat: Seat, face: Face, event: Event, ruli
     if any(debt.seat == seat and debt.taken < debt.count for debt in state.debts):
         return state  # Cards are owed: whoever must draw is not out.
     if face.word != "number":
-        rulings.append(_note("H23", "not_carried_out", seat, event.id))
-    return _goes_out(state, seat, event, rulings)
-
-
-def _goes_out(state: HitTheDeckState, seat: Seat, event: Event, rulings: Rulings) -> HitTheDeckState:
-    rulings.append(Ruling(clause="H20", verdict=Verdict.WON, what="went_out", seat=seat, because=(event.id,)))
-    for debt in state.debts:
-        if debt.taken < debt.count and not debt.flagged and debt.event != event.id:
-            state = _penalty_missing(state, debt, event, rulings)
-    return replace(state, phase="count", winner=seat, duty=None, decree=None, debts=(), drew=0, early=())
+        rulings.append(note("H23", "not_carried_out", seat, event.id))
+    return goes_out(state, seat, event, rulings)
 
 
 def _counted(state: HitTheDeckState, event: Counted, rulings: Rulings) -> HitTheDeckState:
@@ -1517,7 +912,7 @@ def _counted(state: HitTheDeckState, event: Counted, rulings: Rulings) -> HitThe
         if card not in state.house.faces:
             raise NotInThisGame(f"hit-the-deck: expected cards of the {state.house.deck.name}, got {card}")
     if state.phase == "play":  # The last card was not seen, or its slap is still open.
-        rulings.append(_note("H20", "ended_unseen", None, event.id))
+        rulings.append(note("H20", "ended_unseen", None, event.id))
         out = next((race.discarder for race in state.races if state.hands[race.discarder] == 0), None)
         state = replace(state, phase="count", duty=None, decree=None, debts=(), races=(), early=(), winner=out)
     if state.phase == "between":
@@ -1528,14 +923,14 @@ def _counted(state: HitTheDeckState, event: Counted, rulings: Rulings) -> HitThe
     before = state.counted[seat]
     earned = points - sum(state.house.faces[card].points for card in before or ())
     about = (("points", str(points)), ("cards", str(len(event.cards))))
-    rulings.append(_note("H20", "counted", seat, event.id, effects=(Score(seat, earned),), about=about))
-    scores = _put(state.scores, seat, state.scores[seat] + earned)
+    rulings.append(note("H20", "counted", seat, event.id, effects=(Score(seat, earned),), about=about))
+    scores = put(state.scores, seat, state.scores[seat] + earned)
     off = len(event.cards) - state.hands[seat]
     if off and state.hands_known:
         what = "cards_missing" if off < 0 else "cards_too_many"
         about = (("count", str(abs(off))), ("held", str(state.hands[seat])))
-        _fault(state, rulings, "H20", what, seat, event, about=about, waits=False)
-    state = replace(state, scores=scores, counted=_put(state.counted, seat, event.cards))
+        fault(state, rulings, "H20", what, seat, event, about=about, waits=False)
+    state = replace(state, scores=scores, counted=put(state.counted, seat, event.cards))
     uncounted = [one for one in state.playing if state.counted[one] is None and one != state.winner]
     return state if uncounted else _hand_over(state, event, rulings)
 
@@ -1543,14 +938,14 @@ def _counted(state: HitTheDeckState, event: Counted, rulings: Rulings) -> HitThe
 def _close_count(state: HitTheDeckState, event: Event, rulings: Rulings) -> HitTheDeckState:
     """A new hand is dealt before everybody has counted."""
     if state.phase == "play":
-        rulings.append(_note("H20", "hand_abandoned", None, event.id))
+        rulings.append(note("H20", "hand_abandoned", None, event.id))
         return state
     uncounted = [seat for seat in state.playing if state.counted[seat] is None and seat != state.winner]
     if state.winner is None and len(uncounted) == 1:
         uncounted = []  # The one who had no cards to lay out.
     for seat in uncounted:
-        key = f"{_fault_key(event, 'not_counted')}:{seat}"
-        _fault(state, rulings, "H20", "not_counted", seat, event, key=key, waits=False)
+        key = f"{fault_key(event, 'not_counted')}:{seat}"
+        fault(state, rulings, "H20", "not_counted", seat, event, key=key, waits=False)
     return _hand_over(state, event, rulings)
 
 
@@ -1560,16 +955,16 @@ def _hand_over(state: HitTheDeckState, event: Event, rulings: Rulings) -> HitThe
     for card, count in sorted(laid.items()):
         if count > state.house.deck.counts[card]:
             about = (("card", str(card)), ("count", str(count)), ("deck", str(state.house.deck.counts[card])))
-            key = f"{_fault_key(event, 'more_than_the_deck')}:{card}"
-            _fault(state, rulings, "H2", "more_than_the_deck", None, event, about=about, key=key, waits=False)
+            key = f"{fault_key(event, 'more_than_the_deck')}:{card}"
+            fault(state, rulings, "H2", "more_than_the_deck", None, event, about=about, key=key, waits=False)
     if max(state.scores[seat] for seat in state.playing) >= 100:
         lowest = min(state.scores[seat] for seat in state.playing)
         shared = sum(state.scores[seat] == lowest for seat in state.playing) > 1
         if not shared or state.house.tie == "share":
             return _ended(state, "shares_lowest_score" if shared else "lowest_score", event, rulings)
-        rulings.append(_note("H21", "tie_plays_on", None, event.id))
+        rulings.append(note("H21", "tie_plays_on", None, event.id))
     dealer = state.next_seat(state.dealer, 1)
-    rulings.append(_note("H33", "deal_passes", dealer, event.id))
+    rulings.append(note("H33", "deal_passes", dealer, event.id))
     return replace(state, phase="between", dealer=dealer, races=(), early=(), winner=None)
 
 
@@ -1607,12 +1002,12 @@ def _joined(state: HitTheDeckState, event: Joined, rulings: Rulings) -> HitTheDe
             counted=(*state.counted, None),
         )
     about = (("points", str(highest)), ("name", event.name))
-    rulings.append(_note("H33", "joins", seat, event.id, about=about))
+    rulings.append(note("H33", "joins", seat, event.id, about=about))
     state = replace(
         state,
-        names=_put(state.names, seat, event.name),
-        standing=_put(state.standing, seat, "next"),
-        scores=_put(state.scores, seat, highest),
+        names=put(state.names, seat, event.name),
+        standing=put(state.standing, seat, "next"),
+        scores=put(state.scores, seat, highest),
     )
     # Before the first card nothing of the hand is seen yet, so the joiner is dealt in.
     return _deal(state, state.dealer) if state.phase == "deal" else state
@@ -1623,9 +1018,9 @@ def _left(state: HitTheDeckState, event: Left, rulings: Rulings) -> HitTheDeckSt
     seat = event.seat
     assert seat is not None
     held = state.hands[seat]
-    rulings.append(_note("H33", "leaves", seat, event.id, about=(("count", str(held)),)))
+    rulings.append(note("H33", "leaves", seat, event.id, about=(("count", str(held)),)))
     turn, duty = state.turn, state.duty
-    gone = replace(state, standing=_put(state.standing, seat, "left"))
+    gone = replace(state, standing=put(state.standing, seat, "left"))
     if len(gone.playing) < 2:
         return _ended(gone, "last_at_the_table", event, rulings)
     following = gone.next_seat(seat)
@@ -1634,7 +1029,7 @@ def _left(state: HitTheDeckState, event: Left, rulings: Rulings) -> HitTheDeckSt
         duty = replace(duty, seat=following if duty.seat == seat else duty.seat, by=by)
     state = replace(
         gone,
-        hands=_put(state.hands, seat, 0),
+        hands=put(state.hands, seat, 0),
         draw=state.draw + held,
         turn=following if turn == seat else turn,
         drew=0 if turn == seat else state.drew,
@@ -1646,142 +1041,8 @@ def _left(state: HitTheDeckState, event: Left, rulings: Rulings) -> HitTheDeckSt
     if state.phase == "deal":
         return _deal(state, gone.next_seat(seat, 1) if state.dealer == seat else state.dealer)
     for race in state.races:
-        state = _settle(state, race, event, rulings)
+        state = settle(state, race, event, rulings)
     if state.phase == "count":
         uncounted = [one for one in state.playing if state.counted[one] is None and one != state.winner]
         return state if uncounted else _hand_over(state, event, rulings)
     return state
-
-
-# --- what is asked, noted, flagged -----------------------------------------------------------------------
-
-
-def _read(state: HitTheDeckState, event: Shown | Turned, clause: str) -> Card | None:
-    """The card as shown, or as a person said; what can't be read, or is not of this deck, is asked for."""
-    key = f"card:{event.id}"
-    if key in state.answers:
-        said = _card(state.answers[key])
-        if said in state.house.faces:
-            return said
-        if state.answers[key] == _UNSAID:
-            return None
-    if event.card is not None and event.card in state.house.faces:
-        return event.card
-    others = event.or_cards if isinstance(event, Shown) else ()
-    choices = tuple(str(card) for card in others if card in state.house.faces)
-    foreign = event.card is not None
-    about = (("card", str(event.card)),) if foreign else ()
-    what = "not_of_this_deck" if foreign else "which_card"
-    clause = "H2" if foreign else clause
-    raise _Wait(*_ask(Question(key, choices, clause), what, event.seat, (event.id,), about))
-
-
-def _face(state: HitTheDeckState, card: Card | None) -> Face:
-    """What the card is; one that nobody could read counts as no word and matches everything."""
-    return _UNREAD if card is None else state.house.faces[card]
-
-
-def _told(card: Card | None) -> str:
-    return "?" if card is None else str(card)
-
-
-def _card(text: str) -> Card:
-    try:
-        return Card.parse(text)
-    except BadInput:
-        return Card("none")
-
-
-def _who(state: HitTheDeckState, event: Shown | Taken | Slap, clause: str) -> Seat:
-    """Whose doing it was; where that isn't known a person is asked."""
-    if event.seat is not None:
-        return event.seat
-    key = f"seat:{event.id}"
-    choices = tuple(str(seat) for seat in state.playing)
-    said = state.answers.get(key)
-    if said in choices:
-        return int(said)
-    raise _Wait(*_ask(Question(key, choices, clause), "who_was_it", None, (event.id,)))
-
-
-def _ask(
-    question: Question, what: str, seat: Seat | None, because: tuple[int, ...], about: tuple[tuple[str, str], ...] = ()
-) -> tuple[Question, Ruling]:
-    return question, Ruling(
-        clause=question.clause,
-        verdict=Verdict.ASK,
-        what=what,
-        seat=seat,
-        because=because,
-        question=question.key,
-        choices=question.choices,
-        about=about,
-    )
-
-
-def _note(
-    clause: str,
-    what: str,
-    seat: Seat | None,
-    event: int,
-    *,
-    effects: tuple[Effect, ...] = (),
-    about: tuple[tuple[str, str], ...] = (),
-) -> Ruling:
-    return Ruling(
-        clause=clause, verdict=Verdict.NOTE, what=what, seat=seat, effects=effects, because=(event,), about=about
-    )
-
-
-def _fault(
-    state: HitTheDeckState,
-    rulings: Rulings,
-    clause: str,
-    what: str,
-    seat: Seat | None,
-    event: Event,
-    *,
-    effects: tuple[Effect, ...] = (),
-    about: tuple[tuple[str, str], ...] = (),
-    probability: float | None = None,
-    key: str | None = None,
-    choices: tuple[str, ...] = ("stands", "void"),
-    waits: bool = True,
-) -> bool:
-    """Raise a fault unless a person has said that it does not stand; says whether it stands.
-
-    One that rests on too little is asked about; where play would go on otherwise, what follows waits for that.
-    """
-    key = key or _fault_key(event, what)
-    said = state.answers.get(key)
-    probability = event.confidence if probability is None else probability
-    if said is None and probability < state.house.confidence:
-        wait = _Wait(*_ask(Question(key, choices, clause), what, seat, (event.id,), about))
-        if waits:
-            raise wait
-        rulings.append(wait.ruling)
-        return False
-    stands = said not in ("void", _UNSAID)
-    rulings.append(
-        Ruling(
-            clause=clause,
-            verdict=Verdict.FAULT if stands else Verdict.NOTE,
-            what=what if stands else "void",
-            seat=seat,
-            effects=effects if stands else (),
-            probability=probability if said is None else 1.0,
-            because=(event.id,),
-            question=key,
-            choices=choices,
-            about=about,
-        )
-    )
-    return stands
-
-
-def _fault_key(event: Event, what: str) -> str:
-    return f"fault:{event.id}:{what}"
-
-
-def _put(items: tuple[T, ...], at: int, value: T) -> tuple[T, ...]:
-    return (*items[:at], value, *items[at + 1 :])

@@ -25,10 +25,12 @@ PLAYERS = ("Ana", "Ben", "Cleo")
 
 
 def said_in_source(game: str) -> Iterator[tuple[str | None, str]]:
-    """(clause, case) as a game's file names them side by side; the clause None where it is a variable."""
+    """(clause, case) as a game's files name them side by side; the clause None where it is a variable."""
     module = importlib.import_module(f"referee.games.{game.replace('-', '_')}")
     assert module.__file__ is not None
-    for node in ast.walk(ast.parse(Path(module.__file__).read_text(encoding="utf-8"))):
+    path = Path(module.__file__)
+    sources = [part.read_text(encoding="utf-8") for part in path.parent.glob(f"{path.stem}*.py")]
+    for node in (node for source in sources for node in ast.walk(ast.parse(source))):
         if isinstance(node, ast.Call):
             named = {word.arg: word.value for word in node.keywords}
             if isinstance(what := named.get("what"), ast.Constant):

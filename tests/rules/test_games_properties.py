@@ -35,6 +35,7 @@ from referee.events import (
 )
 from referee.game import NotInThisGame, set_up
 from referee.games import hit_the_deck, trash
+from referee.games.hit_the_deck_state import DISCARD, DRAW, HitTheDeckState
 from referee.instant import Instant
 from referee.match import Match
 from referee.recording import dump
@@ -80,7 +81,7 @@ def anything(cards: list[Card], piles: list[Pile], phrases: list[str]) -> st.Sea
     )
 
 
-HIT_PILES = [hit_the_deck.DRAW, hit_the_deck.DISCARD, Pile("hand", 0), Pile("hand", 1)]
+HIT_PILES = [DRAW, DISCARD, Pile("hand", 0), Pile("hand", 1)]
 TRASH_PILES = [trash.STOCK, trash.TRASH, *(Pile("place", seat, place) for seat in (0, 1) for place in (1, 5, 10))]
 GAMES: dict[str, Any] = {
     "hit-the-deck": (
@@ -100,7 +101,7 @@ GAMES: dict[str, Any] = {
 
 def cards_told(state: Any) -> int:
     """How many cards there are, wherever they lie."""
-    if isinstance(state, hit_the_deck.HitTheDeckState):
+    if isinstance(state, HitTheDeckState):
         return state.draw + state.discards + sum(state.hands)
     in_hand = state.holding + len(state.late)
     return int(state.stock + len(state.trash) + sum(map(len, state.places)) + in_hand)

@@ -32,7 +32,8 @@ from referee.events import (
     Turned,
 )
 from referee.game import NotInThisGame, OptionValue, set_up
-from referee.games.hit_the_deck import DISCARD, DRAW, GAME, HitTheDeckState
+from referee.games.hit_the_deck import GAME
+from referee.games.hit_the_deck_state import DISCARD, DRAW, HitTheDeckState
 from referee.instant import Instant
 from referee.match import Begun, Match
 from referee.ruling import Draw, NextTurn, PutTogether, Ruling, Score, TakeBack

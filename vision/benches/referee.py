@@ -49,9 +49,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     """The bench's own options."""
     parser.add_argument("--game", choices=sorted(GAMES), action="append", help="only this game (may be repeated)")
     parser.add_argument("--games", type=int, metavar="N", help=f"games of each (default {_FULL}, quick {_QUICK})")
-    parser.add_argument(
-        "--mutants", action="store_true", help="prove the oracle: break each clause in turn"
-    )
+    parser.add_argument("--mutants", action="store_true", help="prove the oracle: break each clause in turn")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -212,22 +210,43 @@ def _mutants(name: str, seed: int) -> dict[str, int]:
     A mutant is a piece of the rules' own source put another way: ``oracle/<game>.toml`` names them.
     """
     rules, bots, oracle = (importlib.import_module(module) for module in GAMES[name])
-    source = resources.files("referee.games").joinpath(rules.__name__.rpartition(".")[2] + ".py").read_text("utf-8")
     listed = resources.files("vision.benches.oracle").joinpath(name.replace("-", "_") + ".toml").read_text("utf-8")
     seen: dict[str, int] = {}
     for mutant in tomllib.loads(listed)["mutants"]:
-        if source.count(mutant["old"]) < 1:
-            raise BadInput.of(f"mutant of {mutant['clause']}", "a piece of the rules' source", repr(mutant["old"])[:80])
-        broken = ModuleType(f"{rules.__name__}_broken")
-        sys.modules[broken.__name__] = broken
-        exec(compile(source.replace(mutant["old"], mutant["new"], 1), broken.__name__, "exec"), broken.__dict__)
+        broken = _broken(rules, mutant)
         wrong = 0
         for at in range(mutant.get("games", 150)):
             match = story(rules.GAME, bots, Random(f"{seed}-mutants-{name}-{at}"))
-            if compare(broken.GAME, match.setup, match.course, oracle.ORACLE):
+            if compare(broken, match.setup, match.course, oracle.ORACLE):
                 wrong += 1
                 if wrong >= 3:
                     break
         clause = mutant["clause"]
         seen[clause] = max(seen.get(clause, 0), wrong)
     return seen
+
+
+def _broken(rules: ModuleType, mutant: Mapping[str, Any]) -> Game[Any]:
+    """The game with one piece of its source put another way, in whichever of its files that stands."""
+    stem = rules.__name__.rpartition(".")[2]
+    files = {
+        f"{rules.__package__}.{path.name.removesuffix('.py')}": path.read_text("utf-8")
+        for path in resources.files("referee.games").iterdir()
+        if path.name.startswith(stem) and path.name.endswith(".py")
+    }
+    name = next((name for name, source in files.items() if mutant["old"] in source), None)
+    if name is None:
+        raise BadInput.of(f"mutant of {mutant['clause']}", "a piece of the rules' source", repr(mutant["old"])[:80])
+    whole = {file: sys.modules.pop(file) for file in files if file in sys.modules}
+    try:
+        # The other files find the broken one where they look for the whole one.
+        sys.modules[name] = broken = ModuleType(name)
+        exec(compile(files[name].replace(mutant["old"], mutant["new"], 1), name, "exec"), broken.__dict__)
+        game: Game[Any] = importlib.import_module(rules.__name__).GAME
+    finally:
+        for file in files:
+            sys.modules.pop(file, None)
+        sys.modules.update(whole)
+        for file, module in whole.items():
+            setattr(sys.modules[rules.__package__ or ""], file.rpartition(".")[2], module)
+    return game

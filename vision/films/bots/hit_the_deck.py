@@ -27,7 +27,8 @@ from referee.events import (
     Turned,
 )
 from referee.game import NotInThisGame
-from referee.games.hit_the_deck import CALL, DISCARD, DRAW, Face, HitTheDeckState
+from referee.games.hit_the_deck import CALL
+from referee.games.hit_the_deck_state import DISCARD, DRAW, Face, HitTheDeckState
 from referee.instant import Instant, order_probabilities
 from referee.match import Match
 from referee.ruling import Verdict
