@@ -13,6 +13,8 @@ CARD_BACK = "card back"
 #: Four sides that stand out: a card of any design, or a box, a book, a mat.
 CARD_OUTLINE = "card outline"
 HAND = "hand"
+#: The printed index of a face: rank above suit.
+CORNER = "corner"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -38,7 +38,8 @@ class Weights:
     std: float = 1.0
     stride_px: int = 32
     input_side_px: int = 640
-    card_side_px: float = 130.0
+    card_side_px: float = 150.0
+    corner_card_side_px: float = 290.0
     input_width_px: int = 96
     input_height_px: int = 136
     temperature: float = 1.0

@@ -18,6 +18,7 @@ COMMANDS = {
     "review": "web.commands.review",
     "read": "web.commands.read",
     "enrol": "web.commands.enrol",
+    "audit": "web.commands.audit",
     "referee": "web.commands.referee",
     "film": "web.commands.film",
     "bench": "web.commands.bench",

@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 from referee.bad_input import BadInput
+from referee.cards import Card
 from vision.cards.photo import open_photo
 from vision.cards.read import CardReader
 from vision.cards.reader import rectified
@@ -18,7 +19,9 @@ from vision.cards.settle import settled
 from vision.detections import CARD_BACK, CARD_FACE, Detections
 from vision.detectors.recorded import RecordedDetector
 from web.cli import main
-from web.commands.read import as_json, in_words
+from web.commands.audit import as_json as audit_json
+from web.commands.audit import in_lines, should_be
+from web.commands.read import as_json, as_rows, in_score, in_words
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared"
 
@@ -31,6 +34,9 @@ class Finder:
 
     def detect(self, image: np.ndarray, card_side_px: float | None = None) -> Detections:
         return self._recorded.detect(image)
+
+    def corners(self, image: np.ndarray, card_side_px: float | None) -> Detections:
+        return Detections.none()
 
 
 class Namer:
@@ -191,3 +197,35 @@ def test_a_real_photo_is_read(capsys: pytest.CaptureFixture[str], tmp_path: Path
     (card,) = json.loads(capsys.readouterr().out)["cards"]
     assert card["card"] == "7h"
     assert open_photo(tmp_path / "seen.png").shape == open_photo(photo).shape
+
+
+@pytest.mark.parametrize(
+    ("game", "cards", "said"),
+    [
+        ("hit-the-deck", ["red 4", "hit hand", None], "14 points (H20), 1 not read"),
+        ("snap", ["7c", "7s"], "2 cards (S20)"),
+        ("trash", ["Ac", "Ah", "10s", "Kd", "Qc"], "3 of 10 places (T4, 1 by kings)"),
+    ],
+)
+def test_what_lies_there_is_added_up_by_the_games_rules(game: str, cards: list[str | None], said: str) -> None:
+    seen = [at(70.0 * i, card, 0.99) for i, card in enumerate(cards)]
+    assert in_score(game, seen) == said
+
+
+def test_an_audit_says_what_is_missing_doubled_and_foreign(tmp_path: Path) -> None:
+    deck = should_be("standard52", None)
+    cards = [card for card in deck.cards() if str(card) not in ("7h", "As")] + [Card.parse("2c"), Card.parse("joker")]
+    told = json.loads(audit_json(deck.audit(cards), cards, []))
+    assert told["missing"] == {"As": 1, "7h": 1}
+    assert told["doubled"] == {"2c": 1}
+    assert told["foreign"] == {"joker": 1}
+    assert not told["complete"]
+    assert "missing: As, 7h" in in_lines(deck, deck.audit(cards), cards, ["a.jpg: unsure: 7c or 7s"])
+
+
+def test_csv_has_a_row_for_each_card(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    Image.new("RGB", (300, 200), (90, 90, 90)).save(tmp_path / "empty.png")
+    assert main(["read", str(tmp_path), "--csv"]) == 0
+    assert capsys.readouterr().out == "photo,card,face,confidence,x0,y0,x1,y1,x2,y2,x3,y3\n"
+    (row,) = as_rows(Path("a.jpg"), [at(0, "7c", 0.9)])
+    assert row[:4] == ["a.jpg", "7c", "up", "0.9000"]

@@ -13,7 +13,7 @@ CROP_SIZE_PX = (96, 136)
 CELL_PX, DIRECTIONS = 8, 8
 
 #: How much colours weigh against shapes: one card's two colours must differ more than its print under two lamps.
-COLOUR_WEIGHT = 0.35
+COLOUR_WEIGHT = 1.5
 
 #: What a colour's share is divided by in the dark: below this brightness, of 1, sensors' colours are noise.
 DARK = 0.12

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vision.cards.quads import iou, without_duplicates
-from vision.detections import CARD_BACK, CARD_FACE, Detections, Detector
+from vision.detections import CARD_BACK, CARD_FACE, CORNER, Detections, Detector
 from vision.weights import Weights
 
 #: A card between these shares of the trained size is found nearly as well as at it: measured on
@@ -63,6 +63,19 @@ class CardFinder:
         found = self._trained(image, card_side_px)
         return found if self._outlines is None else with_outlines(found, self._outlines.detect(image))
 
+    def corners(self, image: NDArray[np.uint8], card_side_px: float | None) -> Detections:
+        """Index corners in ``image``: a closer look, so that the print on them is large enough.
+
+        card_side_px: a card's longer side in the picture; the whole picture's look is taken when None.
+        """
+        weights = self._detector.weights
+        if CORNER not in weights.classes:
+            return Detections.none()
+        side = card_side_px or weights.card_side_px / (weights.input_side_px / max(image.shape[:2]))
+        scale = min(weights.corner_card_side_px / side, 2.0)
+        scale = min(scale, _most_scale(image))
+        return without_duplicates(self._look(image, scale, side).labelled(CORNER))
+
     def _trained(self, image: NDArray[np.uint8], card_side_px: float | None) -> Detections:
         """What the detector finds, at the scale that it was trained at: cards (and what else it knows)."""
         wanted = self._detector.weights.card_side_px
@@ -81,8 +94,7 @@ class CardFinder:
                     scale *= factor
                     break
         if side is not None and not SIZE_IS_RIGHT[0] < side * scale / wanted < SIZE_IS_RIGHT[1]:
-            most = math.sqrt(TILES_AT_MOST * LOOK_AT_MOST_PX**2 / (image.shape[0] * image.shape[1])) / 1.3
-            again = self._look(image, min(wanted / side, max(most, scale)), side)
+            again = self._look(image, min(wanted / side, max(_most_scale(image), scale)), side)
             found = again if len(again) else found
         return without_duplicates(found)
 
@@ -96,6 +108,12 @@ class CardFinder:
             whole = _not_cut(found, (left, top, right, bottom), (image.shape[1], image.shape[0]))
             parts.append(found.where(whole).moved(1.0, left, top))
         return Detections.joined(*parts)
+
+
+def _most_scale(image: NDArray[np.uint8]) -> float:
+    """The largest scale at which the picture is looked at in no more tiles than are affordable."""
+    # Tiles overlap by about a quarter: a picture of n tiles has n / 1.3² of their area.
+    return math.sqrt(TILES_AT_MOST * LOOK_AT_MOST_PX**2 / (image.shape[0] * image.shape[1])) / 1.3
 
 
 def with_outlines(found: Detections, outlines: Detections) -> Detections:

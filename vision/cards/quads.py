@@ -6,9 +6,16 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from vision.detections import Detections
+from vision.detections import CARD_BACK, CARD_FACE, CARD_OUTLINE, Detections
 
 Quad = NDArray[np.float32]
+
+#: Cards in a fan overlap by as much as 0.7 where a strip of the lower one shows; what more than one quad of a
+#: card is left over is settled after reading.
+DUPLICATE_IOU, DUPLICATE_INSIDE = 0.72, 0.95
+
+#: Labels of which only one can be right at one place.
+CARDS = (CARD_FACE, CARD_BACK, CARD_OUTLINE)
 
 
 def clockwise_from_a_short_side(quads: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -53,23 +60,28 @@ def iou(a: Quad, b: Quad) -> float:
     return shared / union if union > 0 else 0.0
 
 
-def without_duplicates(found: Detections, iou_above: float = 0.45, inside_above: float = 0.85) -> Detections:
-    """Keep the best-scored of quads that show one thing, whatever their label; best first.
+def without_duplicates(
+    found: Detections, iou_above: float = DUPLICATE_IOU, inside_above: float = DUPLICATE_INSIDE
+) -> Detections:
+    """Keep the best-scored of quads that show one thing; best first.
 
-    Two quads show one thing when their IoU is above ``iou_above``, or when one lies in the other by more
-    than ``inside_above`` of its area (half a card found again as a card of its own). Cards that lie square
-    on each other in a fan overlap by less than either as long as a corner index shows.
+    Faces, backs and outlines compete with each other, other labels each with their own kind. Two quads show one
+    thing when their IoU is above ``iou_above``, or when one lies in the other by more than ``inside_above`` of
+    its area (half a card found again as a card of its own).
     """
     order = np.argsort(-found.scores, kind="stable")
     found = found.where(order)
     boxes = found.boxes()
     areas = np.array([area(quad) for quad in found.quads])
+    kinds = ["card" if label in CARDS else str(label) for label in found.labels]
     kept: list[int] = []
     for i in range(len(found)):
         if areas[i] <= 0:
             continue
         twice = False
         for j in kept:
+            if kinds[i] != kinds[j]:
+                continue
             apart = (boxes[i, :2] >= boxes[j, 2:]).any() or (boxes[j, :2] >= boxes[i, 2:]).any()
             if apart:
                 continue

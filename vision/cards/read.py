@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vision.cards.deck import Deck, DeckNamer
+from vision.cards.fans import card_side_px as card_side_px_of
+from vision.cards.fans import cards_at, explained, is_of_size
 from vision.cards.find import CardFinder
 from vision.cards.outlines import OutlineDetector
 from vision.cards.quads import is_nearly_square
@@ -24,6 +26,10 @@ class Finder(Protocol):
 
     def detect(self, image: NDArray[np.uint8], card_side_px: float | None = None) -> Detections:
         """What is in ``image``, (h, w, 3) uint8 BGR."""
+        ...
+
+    def corners(self, image: NDArray[np.uint8], card_side_px: float | None) -> Detections:
+        """Index corners in ``image``, looked for at a closer look; none where the finder knows none."""
         ...
 
 
@@ -50,7 +56,9 @@ class CardReader:
 
         card_side_px: a card's longer side in the picture, where it is known.
         """
-        return self.read_found(image, self._finder.detect(image, card_side_px))
+        seen = self.read_found(image, self._finder.detect(image, card_side_px))
+        corners = self._finder.corners(image, card_side_px_of(seen) if card_side_px is None else card_side_px)
+        return settled([*seen, *self._from_corners(image, seen, corners)]) if len(corners) else seen
 
     def find(self, image: NDArray[np.uint8], card_side_px: float | None = None) -> Detections:
         """What the finder finds in ``image``, before anything is named."""
@@ -66,6 +74,24 @@ class CardReader:
         cards = found.labelled(CARD_FACE, CARD_BACK, CARD_OUTLINE)
         named = zip(self._named(image, cards), cards.labels, strict=True)
         return settled([seen for seen, label in named if not _is_nothing(seen, str(label))])
+
+    def _from_corners(
+        self, image: NDArray[np.uint8], seen: tuple[SeenCard, ...], corners: Detections
+    ) -> list[SeenCard]:
+        """Cards of which an index shows that no card read so far accounts for; only those that can be named."""
+        named = [one for one in seen if one.card is not None]
+        side = card_side_px_of(seen)
+        found: list[SeenCard] = []
+        for quad, score in zip(corners.quads, corners.scores, strict=True):
+            if explained(quad, [*named, *found]) or (side is not None and not is_of_size(quad, side)):
+                continue
+            quads = cards_at(quad, side)
+            told = self._probabilities(image, quads)
+            best = int(np.argmax(self._belief(told)))
+            one = self._seen(quads[best], CARD_FACE, float(score), told[best])
+            if one.card is not None:
+                found.append(one)
+        return found
 
     def _named(self, image: NDArray[np.uint8], cards: Detections) -> tuple[SeenCard, ...]:
         quads = cards.quads.copy()
