@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 import secrets
 import socket
 import sys
@@ -36,7 +37,7 @@ def hosted(live: LiveMatch, picture: Picture, port: int, *, browser: bool, lan: 
         for name in names[len(LOCAL_NAMES) :]:
             say(f"Others may watch at http://{name}:{port}/")
         say("Ctrl-C ends it.")
-        if browser:
+        if browser and _has_screen():
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
             picture.wait_for_viewer(WAIT_FOR_A_VIEWER_S)
         yield
@@ -66,6 +67,11 @@ def open_store(folder: Path) -> Store:
 def say(text: str) -> None:
     """Tell who started the program."""
     print(text, file=sys.stderr, flush=True)  # noqa: T201 - the commands speak through it
+
+
+def _has_screen() -> bool:
+    """Whether a browser would open in a window, not take over the terminal."""
+    return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
 def _names_on_the_network() -> tuple[str, ...]:

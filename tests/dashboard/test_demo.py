@@ -89,14 +89,14 @@ def test_the_demo_watches_its_film_and_shows_what_it_sees(tmp_path):
 
 @needs_film
 def test_the_bench_of_the_pages_runs_and_loses_no_event(capsys):
-    assert main(["bench", "web", "--quick", "--viewers", "3", "--seconds", "5", "--still"]) == 0
+    assert main(["bench", "web", "--quick", "--viewers", "3", "--seconds", "3", "--still"]) == 0
     figures = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert figures["viewers"] == 3
     assert figures["failed"] == 0
     assert figures["events"] > 0
     assert figures["events_lost"] == 0
     assert 0 < figures["p95_ms"] < 5000
-    assert figures["frames"] > 100
+    assert figures["frames"] > 60
 
 
 @needs_film

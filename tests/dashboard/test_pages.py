@@ -294,6 +294,14 @@ def test_who_may_look(client, headers, status):
     assert client.get("/api/state", headers=headers).status_code == status
 
 
+@pytest.mark.parametrize(
+    ("host", "let_in"),
+    [("192.168.1.7:8620", True), ("Laptop:8620", True), ("192.168.1.8:8620", False), ("[::1]:8620", True), ("", False)],
+)
+def test_on_a_network_only_our_own_names_let_in(host, let_in):
+    assert Door(TOKEN, 8620, ("localhost", "[::1]", "laptop", "192.168.1.7")).lets(host) is let_in
+
+
 def test_a_link_from_elsewhere_may_open_the_page_but_not_speak(client):
     coming = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
     assert client.get("/", headers=coming).status_code == 200

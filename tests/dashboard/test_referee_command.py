@@ -77,6 +77,16 @@ def test_players_and_dealer_may_be_said_on_the_command_line(tmp_path, capsys):
     assert capsys.readouterr().out.endswith("  Dora’s turn\n")
 
 
+def test_another_deck_may_be_named(capsys, monkeypatch):
+    typed = iter(["ana turns red joker", "quit"])
+    monkeypatch.setattr("builtins.input", lambda prompt: next(typed))
+    playing = ["referee", "snap", "--players", "Ana,Ben", "--dealer", "Ben", "--interactive"]
+    assert main([*playing, "--deck", "standard54"]) == 0
+    said = capsys.readouterr().out
+    assert "   1  Ana turns red joker" in said
+    assert "  Ana  27 cards" in said
+
+
 def test_under_other_house_rules_what_differs_is_shown(story, capsys, tmp_path):
     rules = tmp_path / "suit.toml"
     rules.write_text('match_scope = "suit"\n', encoding="utf-8")
@@ -138,6 +148,19 @@ def test_a_golden_recording_gives_the_rulings_that_stand_in_it(path, capsys):
         pytest.param("\udc80\n", "line 1: expected text in UTF-8, got other bytes", id="bytes that are no text"),
         pytest.param(
             HEADER.replace("snap", "trash"), "game: expected trash, as the recording says, got snap", id="another game"
+        ),
+        pytest.param(
+            HEADER.replace('"dealer": 1', '"dealer": 1, "deck": "tarot"'),
+            "line 1: deck: expected hit-the-deck or",
+            id="a deck that there isn't",
+        ),
+        pytest.param(
+            HEADER.replace('"dealer": 1', '"dealer": 1, "options": {"speed": 3}'),
+            "line 1: options: expected confidence, match_scope",
+            id="a house rule that there isn't",
+        ),
+        pytest.param(
+            HEADER.replace('"Ben"', '"Ana"'), "line 1: players: expected different names", id="one name twice"
         ),
         pytest.param(event("tick", 1), "players: expected names in seat order", id="nobody plays"),
     ],

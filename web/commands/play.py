@@ -24,6 +24,7 @@ HELP = "referee a table: its page shows scores and rulings, and the host correct
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     add_match_options(parser, game_option=True)
+    parser.add_argument("--deck", default="", metavar="D", help="the deck that is played with (default: the game's)")
     parser.add_argument("--camera", type=Path, metavar="FILE", help="a video to watch; left out: the host types")
     parser.add_argument("--table", type=Path, metavar="T.toml", help="where the table, its seats and piles are")
     parser.add_argument("--port", type=int, default=DEFAULT_PORT, metavar="P", help="where the page is (0: any)")
@@ -42,6 +43,7 @@ def run(args: argparse.Namespace) -> int:
         game_named(args.game),
         args.players,
         dealer=dealer_seat(args.dealer, args.players),
+        deck=args.deck,
         options=read_rules(args.rules) if args.rules else {},
     )
     with ExitStack() as closing:

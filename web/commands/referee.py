@@ -17,7 +17,7 @@ from referee.game import Board, NotInThisGame
 from referee.match import Judgement, Match
 from referee.recording import LONGEST_LINE, Header, Note, dump, read
 from referee.ruling import Ruling
-from web.config import Chosen, add_match_options, choose, dealer_seat, read_rules
+from web.config import Chosen, add_match_options, choose, dealer_seat, from_header, read_rules
 from web.games import game_named, games
 from web.keeper import keep
 from web.telling import Teller, when
@@ -33,6 +33,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "events", nargs="?", metavar="EVENTS.jsonl", help="a recording, `-`: standard input; left out: type"
     )
     add_match_options(parser, game_option=False)
+    parser.add_argument("--deck", default="", metavar="D", help="the deck that is played with (default: the game's)")
     parser.add_argument(
         "--as", type=Path, dest="instead", metavar="OPTIONS.toml", help="judge under these house rules too, and compare"
     )
@@ -65,22 +66,25 @@ def _judge(args: argparse.Namespace, file: BinaryIO, name: str) -> None:
     lines = iter(recording)
     first = next(lines, None)
     header = first if isinstance(first, Header) else None
+    if header is not None:
+        recording.check(header)
     chosen = _chosen(args, header)
+    instead = None if args.instead is None else _under(chosen, read_rules(args.instead))
     teller = Teller(chosen.game, chosen.setup.players, words(args.lang))
     match: Match[Any] = Match(chosen.game, chosen.setup)
     if args.json:
         _say(dump(chosen.header))
     for line in lines if header or first is None else _again(first, lines):
-        if isinstance(line, Note) and not args.json and args.instead is None:
+        if isinstance(line, Note) and not args.json and instead is None:
             _say(f"# {line.text}")
         if isinstance(line, Header):
             raise recording.bad("a recording's header once, as its first line", "another header")
         if not isinstance(line, Note | Ruling | None):
             judgement = recording.tell(match, line)
-            if args.instead is None:
+            if instead is None:
                 _tell(judgement, match, teller, as_json=args.json)
-    if args.instead is not None:
-        _compare(match, chosen, read_rules(args.instead), teller, as_json=args.json)
+    if instead is not None:
+        _compare(match, chosen, instead, teller, as_json=args.json)
     elif not args.json:
         _say("\n".join(teller.naming(match).board(match.board)))
 
@@ -100,7 +104,8 @@ def _chosen(args: argparse.Namespace, header: Header | None) -> Chosen:
         raise BadInput.of("players", "names in seat order, like --players Ana,Ben", "none")
     dealer = header.dealer if header and args.dealer is None else dealer_seat(args.dealer, players)
     options = read_rules(args.rules) if args.rules else dict(header.options) if header else {}
-    return choose(game, players, dealer=dealer, deck=header.deck if header else "", options=options)
+    deck = args.deck or (header.deck if header else "")
+    return choose(game, players, dealer=dealer, deck=deck, options=options)
 
 
 def _tell(judgement: Judgement, match: Match[Any], teller: Teller, *, as_json: bool) -> None:
@@ -115,20 +120,20 @@ def _tell(judgement: Judgement, match: Match[Any], teller: Teller, *, as_json: b
         _say(dump(ruling))
 
 
-def _compare(match: Match[Any], chosen: Chosen, instead: dict[str, object], teller: Teller, *, as_json: bool) -> None:
+def _under(chosen: Chosen, rules: dict[str, object]) -> Chosen:
+    """The same match under other house rules."""
+    setup = chosen.setup
+    options = {**setup.options, **rules}
+    return choose(chosen.game, setup.players, dealer=setup.dealer, deck=chosen.deck_name, options=options)
+
+
+def _compare(match: Match[Any], chosen: Chosen, instead: Chosen, teller: Teller, *, as_json: bool) -> None:
     """Judge the same log under other house rules and show the rulings in which the two differ."""
-    other_chosen = choose(
-        chosen.game,
-        chosen.setup.players,
-        dealer=chosen.setup.dealer,
-        deck=chosen.deck_name,
-        options={**chosen.setup.options, **instead},
-    )
     recorded = _folded(chosen, match.course)
-    other = _folded(other_chosen, match.course)
+    other = _folded(instead, match.course)
     changes = {
         name: (chosen.setup.options[name], value)
-        for name, value in other_chosen.setup.options.items()
+        for name, value in instead.setup.options.items()
         if value != chosen.setup.options[name]
     }
     differences = list(_differences(recorded.rulings, other.rulings))
@@ -203,6 +208,13 @@ class _Recording:
             return match.tell(event)
         except (NotInThisGame, BadInput) as error:
             raise BadInput(f"{self.name}: line {self.number}: {error}") from error
+
+    def check(self, header: Header) -> None:
+        """Refuse a header that no match can be set up by."""
+        try:
+            from_header(header)
+        except BadInput as bad:
+            raise BadInput(f"{self.name}: line {self.number}: {bad}") from bad
 
     def bad(self, expected: str, got: str) -> BadInput:
         return BadInput(f"{self.name}: line {self.number}: expected {expected}, got {got}")
