@@ -36,7 +36,9 @@ def slap(rng: np.random.Generator, surface: str) -> Wave:
     for hz, decay_s, share in _SURFACES[surface]:
         body += share * np.sin(2 * np.pi * hz * rng.uniform(0.94, 1.06) * t) * np.exp(-t / decay_s)
     wave = 0.55 * click + skin + 0.8 * body
-    wave[0] = 0.9 * damp  # the first sample is the contact itself
+    # The first sample is the contact itself: a short ring as loud as all that follows.
+    ring = np.cos(2 * np.pi * 5200 * t) * np.exp(-t / 0.00025)
+    wave += np.abs(wave).max() * damp * ring.astype(np.float32)
     return np.asarray(wave / np.abs(wave).max(), np.float32)
 
 
