@@ -53,7 +53,7 @@ def test_a_patch_is_found_again_to_a_tenth_of_a_pixel() -> None:
     moved = cv2.warpAffine(scene, warp, (320, 240), borderMode=cv2.BORDER_REFLECT)
     moved = (moved * 0.9 + 8 + rng.normal(0, 1.0, moved.shape)).astype(np.float32)
     patch = Patch(scene, weights)
-    found = patch.find(pyramid(moved), [identity()], rigid=True)
+    found = patch.find(pyramid(moved), [identity()])
     corners = np.array([[120.0, 80.0], [219.0, 179.0], [169.5, 129.5]])
     at, covariance = patch.moved(found, corners)
     assert np.abs(at - (corners @ linear.T + warp[:, 2])).max() < 0.1

@@ -21,6 +21,14 @@ _SHORTEST_MM = 25.0
 #: What is not joined to the edge must be this big to be a hand whose sleeve can't be seen.
 _FLOATING_MM2 = 2500.0
 
+#: More than this of the edge is crossed by several arms.
+_WIDEST_ARM_MM = 170.0
+#: Hands on a pile lie within this of its middle; a lane is occupied where this share of its part before the pile
+#: is; an arm lies within so much of its lane's axis; nearer than the last the hands lie mixed.
+_AT_PILE_MM, _OCCUPIED, _LANE_MM, _MIXED_MM = 45.0, 0.4, 85.0, 42.0
+#: A point nearer to one arm's axis than to any other's by less than this is nobody's.
+_DOUBTFUL_MM = 8.0
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArmShape:
@@ -34,6 +42,8 @@ class ArmShape:
     shared: bool
     """Whether another arm touches it in the picture."""
     area_px: int
+    seat: int | None = None
+    """Whose it is where that was told by the lane that it lies in."""
 
     @property
     def inward(self) -> Array:
@@ -67,11 +77,35 @@ class ArmShape:
 _CHANGED, _AXIS_MM, _STEP_MM, _PAST_TIP_MM = 14, 45.0, 160.0, 20.0
 
 
-class ArmFinder:
-    """Splits masks of one size into arms; knows the table's edge in it."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Lane:
+    """The way of one seat's arms to one pile, in pixels: from the pile's middle to where it leaves the table."""
 
-    def __init__(self, size_px: tuple[int, int], corners_px: Sequence[tuple[float, float]], px_per_mm: float) -> None:
+    seat: int
+    pile: int
+    """Number of the pile: lanes to one pile share it."""
+    middle: Array
+    edge: Array
+
+    @property
+    def outward(self) -> Array:
+        """Unit vector from the pile to the seat."""
+        way = self.edge - self.middle
+        return np.asarray(way / max(float(np.hypot(*way)), 1e-6))
+
+
+class ArmFinder:
+    """Splits masks of one size into arms; knows the table's edge in it, and the lanes from seats to piles."""
+
+    def __init__(
+        self,
+        size_px: tuple[int, int],
+        corners_px: Sequence[tuple[float, float]],
+        px_per_mm: float,
+        lanes: Sequence[Lane] = (),
+    ) -> None:
         """``corners_px``: the table's corners at this size; they may lie outside of the picture."""
+        self._lanes = tuple(lanes)
         width, height = size_px
         domain = np.zeros((height, width), np.uint8)
         cv2.fillConvexPoly(domain, np.array(corners_px, dtype=np.float64).round().astype(np.int32), 255)
@@ -108,6 +142,11 @@ class ArmFinder:
                 joined = False
             else:
                 joined = True
+            if len(entries) > 1 or self._is_wide(part & (self.rim[window] > 0)):
+                split = self._by_lanes(points, entries, mask.shape, joined)
+                if split:
+                    arms += split
+                    continue
             if len(entries) == 1:
                 arm = self._arm(points, entries[0], mask.shape, joined, False)
                 if arm is not None:
@@ -141,6 +180,85 @@ class ArmFinder:
             else:
                 merged.append((centre, area, where))
         return [centre for centre, _, _ in merged]
+
+    def _is_wide(self, crossing: NDArray[np.bool_]) -> bool:
+        """Whether more crosses the edge than one arm does."""
+        ys, xs = np.nonzero(crossing)
+        return len(xs) > 0 and math.hypot(np.ptp(xs), np.ptp(ys)) > _WIDEST_ARM_MM * self._px_per_mm
+
+    def _by_lanes(
+        self, points: Array, entries: list[Array], shape: tuple[int, ...], joined: bool
+    ) -> list[ArmShape]:
+        """Arms that touch at a pile, told apart by the seats' lanes to it; none where they meet elsewhere."""
+        scale = self._px_per_mm
+        best: list[Lane] = []
+        for pile in sorted({lane.pile for lane in self._lanes}):
+            lanes = [lane for lane in self._lanes if lane.pile == pile]
+            middle = lanes[0].middle
+            reach = np.hypot(*(points - middle).T) / scale
+            if (reach < _AT_PILE_MM).sum() < 0.25 * math.pi * (_AT_PILE_MM * scale) ** 2:
+                continue
+            distance = self._from_axes(points, lanes)
+            nearest = np.argmin(distance, axis=0)
+            there = []
+            for i, lane in enumerate(lanes):
+                along = (points - middle) @ lane.outward / scale
+                core = (nearest == i) & (along > 25) & (along < 115) & (distance[i] < 42)
+                if core.sum() > _OCCUPIED * 90 * 84 * scale**2:
+                    there.append(lane)
+            if len(there) > len(best):
+                best = there
+        if not best:
+            return []
+        distance = self._from_axes(points, best)
+        nearest = np.argmin(distance, axis=0)
+        reach = np.hypot(*(points - best[0].middle).T) / scale
+        arms = []
+        for i, lane in enumerate(best):
+            own = (nearest == i) & (distance[i] < _LANE_MM)
+            if len(best) > 1:
+                own &= reach > _MIXED_MM
+                # What lies between two arms may be either's.
+                others = np.delete(distance, i, axis=0).min(axis=0)
+                own &= others > distance[i] + _DOUBTFUL_MM
+            if own.sum() < 0.5 * _SMALLEST_MM2 * scale**2:
+                continue
+            far = points[own]
+            outermost = far[reach[own] > np.percentile(reach[own], 90)].mean(axis=0)
+            mask = np.zeros(shape[:2], np.uint8)
+            whole = far.astype(np.intp)
+            mask[whole[:, 1], whole[:, 0]] = 255
+            arms.append(ArmShape(mask, outermost, lane.middle.copy(), joined, True, len(far), lane.seat))
+        return arms
+
+    def _from_axes(self, points: Array, lanes: Sequence[Lane]) -> Array:
+        """(lanes, n) mm of each point from each arm's axis: the lane, turned and moved to where its pixels lie."""
+        scale = self._px_per_mm
+        along = np.stack([(points - lane.middle) @ lane.outward for lane in lanes]) / scale
+        aside = (
+            np.stack(
+                [
+                    (points - lane.middle) @ np.array([-lane.outward[1], lane.outward[0]])
+                    for lane in lanes
+                ]
+            )
+            / scale
+        )
+        away = np.hypot(aside, np.minimum(along, 0))
+        axes = np.zeros((len(lanes), 2))
+        for _ in range(4):
+            distance = np.hypot(aside - axes[:, :1] - axes[:, 1:] * along, np.minimum(along, 0))
+            nearest = np.argmin(distance, axis=0)
+            for i in range(len(lanes)):
+                own = (nearest == i) & (along[i] > 50) & (along[i] < 260) & (away[i] < 130)
+                if own.sum() < 30:
+                    continue
+                x, y = along[i, own], aside[i, own]
+                # Ridge towards the lane itself: hands land within 15 mm of the middle and 0.25 rad of their lane.
+                basis = np.column_stack([np.ones_like(x), x])
+                normal = basis.T @ basis / 30.0**2 * 30 / len(x) + np.diag([15.0**-2, 0.25**-2])
+                axes[i] = np.linalg.solve(normal, basis.T @ y / 30.0**2 * 30 / len(x))
+        return np.asarray(np.hypot(aside - axes[:, :1] - axes[:, 1:] * along, np.minimum(along, 0)))
 
     def _owners(self, points: Array, entries: list[Array], hints: Sequence[tuple[Array, Array]]) -> NDArray[np.intp]:
         """(n,) for each point the arm whose axis is nearest."""

@@ -19,6 +19,8 @@ GENTLE_MS = 15.0
 #: Spread (one standard deviation) of what an approach can be: speed mm/s, acceleration mm/s², jerk mm/s³, and how
 #: far the picture of rest may be off from true rest, mm. A slap gets from rest to 1-4 m/s in 100 to 250 ms.
 _SPEED, _ACCELERATION, _JERK, _REST_MM = 2500.0, 20_000.0, 200_000.0, 0.4
+#: Hands slide on after contact, or settle: so far (mm, one standard deviation), dying away in so long.
+_SLIDE_MM, _SLIDE_S = 4.0, 0.035
 _STEP_MS = 0.5
 #: How much is taken as known beforehand about the size of the noise, in observations.
 _NOISE_FREEDOM = 6.0
@@ -78,9 +80,9 @@ def fit(track: Track, first_s: float, last_s: float, exposures_s: Array | None =
     log = np.log(_ARREST_WEIGHTS)[None, :, None] + np.zeros((len(grid), len(arrests), len(exposures)))
     n, channels = track.at_s.shape
     squares = np.zeros((channels, *log.shape))
-    means = np.zeros((channels, *log.shape, 4))
+    means = np.zeros((channels, *log.shape, 5))
     determinants = np.zeros((channels, *log.shape))
-    prior = np.array([_REST_MM, _SPEED, _ACCELERATION, _JERK]) ** -2.0
+    prior = np.array([_REST_MM, _SPEED, _ACCELERATION, _JERK, _SLIDE_MM]) ** -2.0
     for c in range(channels):
         basis = _basis(track.at_s[:, c], grid, arrests, exposures)
         weight = track.sd_mm[:, c] ** -2.0
@@ -119,7 +121,7 @@ def fit(track: Track, first_s: float, last_s: float, exposures_s: Array | None =
 
 
 def _basis(at: Array, grid: Array, arrests: Array, exposures: Array) -> Array:
-    """(grid, arrests, exposures, n, 4): rest, speed, acceleration and jerk, each averaged over the exposure."""
+    """(grid, arrests, exposures, n, 5): rest, speed, acceleration, jerk and slide, averaged over the exposure."""
     s = at - grid[:, None, None, None]
     tau = arrests[None, :, None, None]
     half = exposures[None, None, :, None] / 2
@@ -128,6 +130,7 @@ def _basis(at: Array, grid: Array, arrests: Array, exposures: Array) -> Array:
     columns.append((_approach(s + half, tau) - _approach(s - half, tau)) / width)
     for power in (2, 3):
         columns.append((_before(s + half, power) - _before(s - half, power)) / width + np.zeros_like(columns[0]))
+    columns.append((_slide(s + half) - _slide(s - half)) / width + np.zeros_like(columns[0]))
     return np.stack(columns, axis=-1)
 
 
@@ -136,6 +139,11 @@ def _approach(s: Array, tau: Array) -> Array:
     after = np.maximum(s, 0.0)
     before = np.minimum(s, 0.0)
     return np.asarray(before * before / 2 - tau * before + tau * tau * (np.exp(-after / tau) - 1))
+
+
+def _slide(s: Array) -> Array:
+    """Integral of what is still to slide: all of it before contact, dying away after it."""
+    return np.asarray(np.minimum(s, 0.0) - _SLIDE_S * np.expm1(-np.maximum(s, 0.0) / _SLIDE_S))
 
 
 def _before(s: Array, power: int) -> Array:

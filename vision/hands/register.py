@@ -1,4 +1,4 @@
-"""Where a patch of one picture lies in another, to a fraction of a pixel: masked, robust, affine, coarse to fine."""
+"""Where a patch of one picture lies in another, to a fraction of a pixel: masked, robust, coarse to fine."""
 
 from __future__ import annotations
 
@@ -18,20 +18,28 @@ Affine = NDArray[np.float64]
 _FEWEST_PIXELS = 120
 #: Residuals beyond this many robust standard deviations are half trusted: the usual constant of Huber's.
 _HUBER = 1.35
+#: More pixels than this add nothing to the precision that the model's own error allows.
+_MOST_PIXELS = 4000
+#: So many pixels are compared in a scan over shifts.
+_SCANNED_PIXELS = 350
+#: How much an arm can have turned and changed its size before it came to rest, one standard deviation: it swings
+#: in by some degrees, and 100 mm higher is 7 to 11 % bigger under a camera at 900 to 1600 mm.
+_TURN_SD, _SIZE_SD = 0.13, 0.06
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Placed:
     """Where the patch was found.
 
-    ``warp``: (2, 3) from template pixels to picture pixels. ``covariance``: (6, 6) of the warp's six numbers,
-    row by row, for coordinates taken from the patch's own middle. ``residual``: robust standard deviation of
-    the grey levels that the warp leaves unexplained. ``seen``: share of the patch that lies within the picture.
+    ``warp``: (2, 3) from template pixels to picture pixels. ``covariance``: (4, 4) of size, turn (both in pixels
+    at the patch's reach) and shift x, y (pixels) at the patch's middle. ``likeness``: correlation of the two, 1 at
+    best. ``seen``: share of the patch that lies within the picture.
     """
 
     warp: Affine
     covariance: Array
     residual: float
+    likeness: float
     seen: float
 
 
@@ -43,11 +51,11 @@ class _Level:
     values: Grey
     weights: Grey
     steepest: Grey
-    """(n, 8): how the patch's grey levels answer to the six affine numbers, to gain and to offset."""
+    """(n, 6): how the patch's grey levels answer to size, turn, shift x, shift y, gain and offset."""
 
 
 class Patch:
-    """A patch to be found again: its grey levels where ``weights`` are above 0."""
+    """A patch to be found again, shifted, turned and a little bigger: its grey levels where it has weight."""
 
     def __init__(self, picture: Grey, weights: Grey, levels: int = 3) -> None:
         """Take the patch from a picture; ``weights``: (height, width), 0 to 1."""
@@ -55,7 +63,8 @@ class Patch:
         if len(xs) < _FEWEST_PIXELS:
             raise ValueError(f"expected a patch of {_FEWEST_PIXELS} pixels or more, got {len(xs)}")
         self.middle = np.array([np.average(xs), np.average(ys)])
-        self.reach = max(float(np.ptp(xs)), float(np.ptp(ys)), 1.0)
+        self.reach = float(max(np.hypot(xs - self.middle[0], ys - self.middle[1]).max(), 1.0))
+        self.axis = _longest(xs, ys)
         self._levels = [self._level(picture, weights, k) for k in range(levels)]
         self._levels = [level for level in self._levels if len(level.values) >= _FEWEST_PIXELS] or self._levels[:1]
 
@@ -66,126 +75,136 @@ class Patch:
 
     def _level(self, picture: Grey, weights: Grey, k: int) -> _Level:
         scale = 0.5**k
-        small = shrink(picture, k)
+        soft = cv2.GaussianBlur(shrink(picture, k), (0, 0), 0.8)
         mask = shrink(weights, k)
-        soft = cv2.GaussianBlur(small, (0, 0), 0.8)
         gx = cv2.Scharr(soft, cv2.CV_32F, 1, 0, scale=1 / 32)
         gy = cv2.Scharr(soft, cv2.CV_32F, 0, 1, scale=1 / 32)
         ys, xs = np.nonzero(mask > 0.3)
-        if len(xs) > 6000:  # more than this adds nothing to the precision that the model's own error allows
-            keep = slice(None, None, len(xs) // 6000 + 1)
+        if len(xs) > _MOST_PIXELS:
+            keep = slice(None, None, len(xs) // _MOST_PIXELS + 1)
             ys, xs = ys[keep], xs[keep]
         values = soft[ys, xs]
-        middle = self.middle * scale
+        middle = (self.middle + 0.5) * scale - 0.5
         u, v = (xs - middle[0]) / (self.reach * scale), (ys - middle[1]) / (self.reach * scale)
         dx, dy = gx[ys, xs], gy[ys, xs]
         spread = float(values.std()) or 1.0
         steepest = np.column_stack(
-            [dx * u, dx * v, dx, dy * u, dy * v, dy, (values - values.mean()) / spread, np.ones_like(values)]
+            [dx * u + dy * v, dy * u - dx * v, dx, dy, (values - values.mean()) / spread, np.ones_like(values)]
         )
         points = np.column_stack([xs, ys]).astype(np.float32)
         return _Level(scale, points, values, mask[ys, xs], steepest.astype(np.float32))
 
+    def scan(self, pictures: Sequence[Grey], warp: Affine, shifts: Array) -> Array:
+        """(n,) how like the patch is to the coarsest picture with the warp moved by each of (n, 2) shifts in pixels."""
+        top = min(self.coarsest, len(pictures) - 1)
+        level, picture = self._levels[top], pictures[top]
+        keep = slice(None, None, max(1, len(level.points) // _SCANNED_PIXELS))
+        at = _apply(warp, level.points[keep], level.scale)
+        want, weight = level.values[keep], level.weights[keep]
+        moved = at[None] + (shifts * level.scale).astype(np.float32)[:, None]
+        height, width = picture.shape
+        inside = (moved[..., 0] >= 0) & (moved[..., 0] <= width - 1) & (moved[..., 1] >= 0)
+        inside &= moved[..., 1] <= height - 1
+        got = cv2.remap(picture, moved[..., 0], moved[..., 1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+        return _likeness(got, want[None], weight[None] * inside)
+
+    def still_share(self, pictures: Sequence[Grey], warp: Affine, noise: float) -> float:
+        """The share of the patch's edges that lie just where the warp has them: hidden ones count as gone.
+
+        Edges across x and edges across y count apart, and the lesser share is told: a sleeve that moves along
+        itself keeps its sides where they were.
+        """
+        level = self._levels[0]
+        picture = pictures[0]
+        height, width = picture.shape
+        shares = []
+        for turned in (False, True):
+            # Along the patch's longest extent and across it.
+            way = np.array([-self.axis[1], self.axis[0]]) if turned else self.axis
+            strength = np.abs(level.steepest[:, 2:4] @ way.astype(np.float32))
+            sharp = strength >= np.percentile(strength, 70)
+            at = _apply(warp, level.points[sharp], 1.0)
+            got = cv2.remap(picture, at[None, :, 0], at[None, :, 1], cv2.INTER_LINEAR)[0]
+            inside = (at[:, 0] >= 0) & (at[:, 0] <= width - 1) & (at[:, 1] >= 0) & (at[:, 1] <= height - 1)
+            # A third of a pixel's shift is still no movement.
+            near = np.abs(got - level.values[sharp]) < 2.0 * noise + 0.33 * strength[sharp]
+            shares.append(float((near & inside).sum() / max(int(inside.sum()), 1)))
+        return min(shares)
+
     def find(
         self,
-        pyramid: Sequence[Grey],
+        pictures: Sequence[Grey],
         starts: Sequence[Affine],
         *,
         finest: int = 0,
         rounds: int = 12,
-        rigid: bool = False,
     ) -> Placed:
-        """Find the patch from several starts; the best of them at the coarsest level is followed to the finest.
+        """Find the patch from several starts; the likest at the coarsest level is followed to the finest.
 
-        ``pyramid``: the picture, and each level half as fine. ``rigid`` allows only shift, turn and size.
+        ``pictures``: the picture, and each further one half as fine.
         """
-        top = min(self.coarsest, len(pyramid) - 1)
-        tried = [self._descend(self._levels[top], pyramid[top], start, rounds, rigid) for start in starts]
-        best = min(tried, key=lambda placed: placed.residual / max(placed.seen, 0.05) ** 0.5)
+        top = min(self.coarsest, len(pictures) - 1)
+        tried = [self._descend(self._levels[top], pictures[top], start, rounds) for start in starts]
+        best = max(tried, key=lambda placed: placed.likeness * min(1.0, placed.seen / 0.3))
         for k in range(top - 1, finest - 1, -1):
-            best = self._descend(self._levels[k], pyramid[k], best.warp, rounds, rigid)
+            best = self._descend(self._levels[k], pictures[k], best.warp, rounds)
         return best
 
-    def _descend(self, level: _Level, picture: Grey, start: Affine, rounds: int, rigid: bool) -> Placed:
+    def _descend(self, level: _Level, picture: Grey, start: Affine, rounds: int) -> Placed:
         s = level.scale
         warp = start.copy()
         height, width = picture.shape
         base = level.weights
-        damping = np.array([2.0, 2.0, 0.0, 2.0, 2.0, 0.0, 0.0, 0.0]) * len(base) * 1e-4
-        normal = np.eye(8)
+        normal = np.eye(6)
         residual, seen = np.inf, 0.0
+        likeness = -1.0
+        lever = self.reach * s
         for _ in range(rounds):
             at = _apply(warp, level.points, s)
             inside = (at[:, 0] >= 0) & (at[:, 0] <= width - 1) & (at[:, 1] >= 0) & (at[:, 1] <= height - 1)
             seen = float((base * inside).sum() / base.sum())
             if seen < 0.08:
-                return Placed(warp, np.eye(6) * 1e6, np.inf, seen)
-            got = cv2.remap(picture, at[None, :, 0], at[None, :, 1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)[
-                0
-            ]
+                return Placed(warp, np.eye(4) * 1e6, np.inf, -1.0, seen)
+            xs, ys = at[None, :, 0], at[None, :, 1]
+            got = cv2.remap(picture, xs, ys, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)[0]
             trust = base * inside
             # Light on the hand changes as it moves: match mean and spread first, then robustly.
             error = _levelled(got, level.values, trust) - level.values
-            residual = 1.4826 * float(np.median(np.abs(error[inside]))) + 1e-6
+            residual = 1.4826 * float(np.median(np.abs(error[inside]))) + 0.05
             size = np.abs(error) / residual
             trust = trust * np.where(size > _HUBER, _HUBER / np.maximum(size, 1e-9), 1.0)
-            steepest = level.steepest
-            if rigid:
-                steepest = steepest @ _RIGID
-            weighted = steepest * trust[:, None]
-            normal = (weighted.T @ steepest).astype(np.float64)
-            if not rigid:
-                normal[np.diag_indices(8)] += damping
-            normal[np.diag_indices(len(normal))] += 1e-9 * np.trace(normal) + 1e-9
-            step = np.linalg.solve(normal, (weighted.T @ error).astype(np.float64))
-            if rigid:
-                step = _RIGID @ step
-            moved = self._step(step[:6], s)
-            warp = _compose(warp, moved)
-            if float(np.abs(step[:6]).max()) < 0.01:
+            weighted = level.steepest * trust[:, None]
+            normal = (weighted.T @ level.steepest).astype(np.float64)
+            right = (weighted.T @ error).astype(np.float64)
+            # What arms do beforehand; counted as a few dozen pixels' worth, since pixels share their errors.
+            now_size, now_turn = _size_turn(warp)
+            prior = residual**2 * _PIXELS_A_FACT * np.array([1 / (_SIZE_SD * lever) ** 2, 1 / (_TURN_SD * lever) ** 2])
+            normal[0, 0] += prior[0]
+            normal[1, 1] += prior[1]
+            right[0] += prior[0] * (now_size - 1) * lever
+            right[1] += prior[1] * now_turn * lever
+            normal[np.diag_indices(6)] += 1e-9 * np.trace(normal) + 1e-9
+            step = np.linalg.solve(normal, right)
+            warp = _compose(warp, self._step(step[:4], s))
+            likeness = float(_likeness(got[None], level.values[None], (base * inside)[None])[0])
+            if float(np.abs(step[:4]).max()) < 0.01:
                 break
-        inverse = np.linalg.inv(normal)
-        if rigid:
-            inverse = _RIGID @ inverse @ _RIGID.T
         # Neighbouring pixels share their noise after the blur: about four to one independent one.
-        covariance = inverse[:6, :6] * residual**2 * 4 / s**2
-        return Placed(warp, np.asarray(covariance, dtype=np.float64), residual, seen)
+        covariance = np.linalg.inv(normal)[:4, :4] * residual**2 * 4 / s**2
+        return Placed(warp, np.asarray(covariance, dtype=np.float64), residual, likeness, seen)
 
     def _step(self, numbers: Array, scale: float) -> Affine:
         """The inverse of the small warp that the solved numbers stand for, in template pixels."""
-        a, b, tx, c, d, ty = numbers
-        reach, (mx, my) = self.reach, self.middle
-        # The numbers are displacements in level pixels at the patch's rim.
-        linear = np.eye(2) + np.array([[a, b], [c, d]]) / (reach * scale)
+        size, turn, tx, ty = numbers
+        # Size and turn are displacements in level pixels at the patch's reach.
+        linear = np.eye(2) + np.array([[size, -turn], [turn, size]]) / (self.reach * scale)
         shift = np.array([tx, ty]) / scale
         inverse = np.linalg.inv(linear)
-        middle = np.array([mx, my])
-        return np.column_stack([inverse, middle - inverse @ (middle + shift)])
-
-    def moved(self, placed: Placed, points: Array) -> tuple[Array, Array]:
-        """Where template points went: (n, 2) pixels, and (2n, 2n) their covariance."""
-        at = points @ placed.warp[:, :2].T + placed.warp[:, 2]
-        u = (points - self.middle) / self.reach
-        rows = np.zeros((2 * len(points), 6))
-        rows[0::2, 0], rows[0::2, 1], rows[0::2, 2] = u[:, 0], u[:, 1], 1
-        rows[1::2, 3], rows[1::2, 4], rows[1::2, 5] = u[:, 0], u[:, 1], 1
-        return at, rows @ placed.covariance @ rows.T
+        return np.column_stack([inverse, self.middle - inverse @ (self.middle + shift)])
 
 
-#: Columns: size, turn, shift x, shift y, gain, offset; rows: the eight numbers of the affine model.
-_RIGID = np.array(
-    [
-        [1, 0, 0, 0, 0, 0],
-        [0, -1, 0, 0, 0, 0],
-        [0, 0, 1, 0, 0, 0],
-        [0, 1, 0, 0, 0, 0],
-        [1, 0, 0, 0, 0, 0],
-        [0, 0, 0, 1, 0, 0],
-        [0, 0, 0, 0, 1, 0],
-        [0, 0, 0, 0, 0, 1],
-    ],
-    dtype=np.float32,
-)
+#: So many neighbouring pixels err together that a prior counts as much as that many of them.
+_PIXELS_A_FACT = 25.0
 
 
 def identity() -> Affine:
@@ -209,7 +228,21 @@ def shrink(picture: Grey, k: int) -> Grey:
 
 def pyramid(picture: Grey, levels: int = 3) -> list[Grey]:
     """A picture and its halvings, each a little smoothed so that noise does not decide."""
-    return [cv2.GaussianBlur(shrink(picture, k), (0, 0), 0.8) for k in range(levels)]
+    out = [picture]
+    for _ in range(levels - 1):
+        out.append(shrink(out[-1], 1))
+    return [cv2.GaussianBlur(each, (0, 0), 0.8) for each in out]
+
+
+def _longest(xs: NDArray[np.intp], ys: NDArray[np.intp]) -> Array:
+    """Unit vector along the longest extent of some pixels."""
+    spread = np.cov(np.stack([xs, ys]).astype(np.float64))
+    return np.asarray(np.linalg.eigh(spread)[1][:, 1])
+
+
+def _size_turn(warp: Affine) -> tuple[float, float]:
+    size = float(np.sqrt(max(np.linalg.det(warp[:, :2]), 1e-6)))
+    return size, float(np.arctan2(warp[1, 0] - warp[0, 1], warp[0, 0] + warp[1, 1]))
 
 
 def _apply(warp: Affine, points: Grey, scale: float) -> Grey:
@@ -221,6 +254,15 @@ def _apply(warp: Affine, points: Grey, scale: float) -> Grey:
 
 def _compose(outer: Affine, inner: Affine) -> Affine:
     return np.column_stack([outer[:, :2] @ inner[:, :2], outer[:, :2] @ inner[:, 2] + outer[:, 2]])
+
+
+def _likeness(got: Grey, want: Grey, weight: Grey) -> Array:
+    """(n,) weighted correlation of (n, pixels) with what is wanted."""
+    total = weight.sum(axis=1, keepdims=True) + 1e-6
+    off_got = got - (got * weight).sum(axis=1, keepdims=True) / total
+    off_want = want - (want * weight).sum(axis=1, keepdims=True) / total
+    power = (off_got**2 * weight).sum(axis=1) * (off_want**2 * weight).sum(axis=1)
+    return np.asarray((off_got * off_want * weight).sum(axis=1) / np.sqrt(power + 1e-3), dtype=np.float64)
 
 
 def _levelled(got: Grey, want: Grey, trust: Grey) -> Grey:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
@@ -14,10 +14,10 @@ from referee.instant import Instant
 from vision.hands.background import Background
 from vision.hands.kink import Kink, Track, fit
 from vision.hands.pixels import Array, Grey, Image, Mask
-from vision.hands.register import Affine, Patch, identity, pyramid, shifted
+from vision.hands.register import Affine, Patch, Placed, identity, pyramid, shifted
 
 #: How far back from rest the arm is followed, and how much of the approach is fitted.
-LOOK_BACK_S = 0.26
+LOOK_BACK_S = 0.52
 _FIT_BACK_S = 0.085
 #: Added to every doubt: what the definition of contact and the model of arrest leave open (facts.md: 2 to 3 ms).
 _DEFINITION_S = 0.0022
@@ -54,6 +54,8 @@ class Arm:
     px_per_mm: float
     others: tuple[tuple[Array, Array], ...] = ()
     """Other arms over the table at that time: their entry and tip."""
+    whole: bool = True
+    """Whether its hand is in the mask too, not hidden by or mixed with others."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,6 +73,13 @@ class Timed:
     followed: NDArray[np.int64]
     moved_mm: Array
     speed_mmps: float
+    likeness: float = 0.0
+    """How like the arm was to its picture at rest while it moved, 1 at best."""
+
+    @property
+    def travel_mm(self) -> float:
+        """How far from its rest the arm was followed."""
+        return float(np.hypot.reduce(self.moved_mm, axis=1).max(initial=0.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +115,7 @@ class Follower:
         self._masks: dict[int, Mask] = {}
         self._soft: dict[int, Grey] = {}
         self._greys: dict[int, Grey] = {}
+        self._changes: dict[int, NDArray[np.int16]] = {}
 
     def mask(self, k: int) -> Mask:
         """What is not table in picture k."""
@@ -121,27 +131,117 @@ class Follower:
         soft = self._soft[k]
         return self._greys[k] * soft + (1 - soft) * np.float32(level)
 
-    def time(self, arm: Arm, rest: int) -> Timed:
-        """The contact of an arm that lies still in picture ``rest``."""
+    def time(self, arm: Arm, rest: int, arm_at: Callable[[int], Arm | None] | None = None) -> Timed:
+        """The contact of an arm that lies still in picture ``rest``.
+
+        ``arm_at`` gives the same arm as it lies in an earlier picture: before others came to lie on it.
+        """
         looks = self.looks
         at_rest = looks[rest].at_ns
-        first = next(k for k in range(len(looks)) if looks[k].at_ns >= at_rest - LOOK_BACK_S * 1e9)
+        guesses = self._came_to_rest(arm, rest)
+        if not guesses:
+            return _lost(at_rest, "too little of the arm is seen at rest")
+        tried = [self._time_from(arm, rest, since, arm_at) for since in guesses]
+        return _agreed(tried, looks[max(guesses)].at_ns)
+
+    def _time_from(
+        self, arm: Arm, rest: int, since: int, arm_at: Callable[[int], Arm | None] | None
+    ) -> Timed:
+        """The contact of an arm of which it is supposed that it moved last in picture ``since``."""
+        looks = self.looks
+        clear = min(rest, since + max(1, self._count(since, _SETTLED_NS)))
+        chosen = arm
+        if arm_at is not None and clear < rest:
+            # As early as it is sure to lie: later ones may lie on it.
+            for k in range(clear, since, -1):
+                earlier = arm_at(k)
+                if earlier is not None and earlier.whole:
+                    chosen, clear = earlier, k
+                    break
+        mask = chosen.mask
+        if not chosen.whole:
+            # What changed since then is others', that lie on it or passed over it.
+            mask = np.where(self._last_change(rest) <= since + 1, mask, 0).astype(np.uint8)
+        patch, level = self._patch(replace(chosen, mask=mask), clear)
+        if patch is None:
+            return _lost(looks[clear].at_ns, "too little of the arm is seen at rest")
+        first = next(k for k in range(len(looks)) if looks[k].at_ns >= looks[since].at_ns - LOOK_BACK_S * 1e9)
+        placed: dict[int, Placed] = {}
+        self._follow(patch, chosen, range(clear, first - 1, -1), since, level, placed)
+        last = min(len(looks) - 1, rest, clear + 3)
+        self._follow(patch, chosen, range(clear + 1, last + 1), since, level, placed)
+        order = sorted(placed)
+        track, times = self._track(patch, chosen, order, placed)
+        timed = _judge(track, times, looks[clear].at_ns)
+        moving = [placed[k].likeness for k in order if k <= since]
+        return replace(timed, likeness=float(np.mean(moving)) if moving else 0.0)
+
+    def _count(self, k: int, ns: int) -> int:
+        """How many pictures from k on make up so long a time."""
+        return sum(1 for look in self.looks[k + 1 :] if look.at_ns <= self.looks[k].at_ns + ns)
+
+    def _last_change(self, rest: int) -> NDArray[np.int16]:
+        """(h, w) the last picture in which a pixel was otherwise than in picture ``rest``; -1: it never was."""
+        if rest not in self._changes:
+            limit = 7.0 + 2.5 * self.background.noise
+            now = cv2.blur(self.looks[rest].picture, (3, 3))
+            last = np.full(now.shape[:2], -1, np.int16)
+            open_yet = np.ones(now.shape[:2], bool)
+            for k in range(rest - 1, -1, -1):
+                if self.looks[rest].at_ns - self.looks[k].at_ns > LOOK_BACK_S * 1e9:
+                    break
+                off = cv2.absdiff(cv2.blur(self.looks[k].picture, (3, 3)), now)
+                changed = (cv2.transform(off, _LARGEST).squeeze() > 3 * limit) & open_yet
+                last[changed] = k
+                open_yet &= ~changed
+            self._changes[rest] = last
+        return self._changes[rest]
+
+    def _came_to_rest(self, arm: Arm, rest: int) -> list[int]:
+        """The last picture in which the arm still moved, in several guesses, the earliest first.
+
+        Its textured pixels changed last then; but those that others passed over or cover changed later, and those
+        that slid over what looks like them changed before.
+        """
+        grey = cv2.GaussianBlur(cv2.cvtColor(self.looks[rest].picture, cv2.COLOR_BGR2GRAY), (0, 0), 1.0)
+        slope = cv2.magnitude(cv2.Scharr(grey, cv2.CV_32F, 1, 0), cv2.Scharr(grey, cv2.CV_32F, 0, 1))
+        inside = cv2.erode(arm.mask, _DISC5) > 0
+        if int(inside.sum()) < 300:
+            return []
+        textured = inside & (slope > np.percentile(slope[inside], 60))
+        when = self._last_change(rest)[textured]
+        when = when[when >= 0]
+        if len(when) < 60:
+            return []
+        guesses: list[int] = []
+        for k in np.percentile(when, (20, 40, 60, 80)).astype(int):
+            if not guesses or self.looks[k].at_ns - self.looks[guesses[-1]].at_ns > _SAME_GUESS_NS:
+                guesses.append(int(k))
+        return guesses
+
+    def _patch(self, arm: Arm, k: int, *, hand_only: bool = False) -> tuple[Patch | None, float]:
+        """The arm as it lies in picture k, and the grey level that the table is painted with."""
         weights = cv2.dilate(arm.mask, _DISC5).astype(np.float32) / 255
         weights *= self._own(arm)
-        grey = cv2.cvtColor(looks[rest].picture, cv2.COLOR_BGR2GRAY)
+        if hand_only:
+            ys, xs = np.mgrid[: weights.shape[0], : weights.shape[1]]
+            weights[np.hypot(xs - arm.tip[0], ys - arm.tip[1]) > _HAND_ONLY_MM * arm.px_per_mm] = 0
+        grey = cv2.cvtColor(self.looks[k].picture, cv2.COLOR_BGR2GRAY)
         if int((weights > 0.02).sum()) < 400:
-            return _lost(at_rest, "too little of the arm is seen at rest")
+            return None, 0.0
         inner = (arm.mask > 0) & (weights > 0.5)
         level = float(grey[inner].mean()) if inner.any() else 128.0
         level += _CONTRAST if level < 150 else -_CONTRAST
-        patch = Patch(self._picture(rest, level), weights)
-        last = min(len(looks) - 1, rest + 2)
-        placed: dict[int, tuple[Affine, Array, float, float]] = {}
-        self._follow(patch, arm, rest, range(rest, first - 1, -1), level, placed)
-        self._follow(patch, arm, rest, range(rest + 1, last + 1), level, placed)
-        order = sorted(placed)
-        track, times = self._track(patch, arm, order, placed)
-        return _judge(track, times, at_rest)
+        return Patch(self._picture(k, level), weights), level
+
+    def _still(
+        self, patch: Patch, pictures: Sequence[Grey], warp: Affine, arm: Arm, within_mm: float
+    ) -> Placed | None:
+        """Where the patch lies if it lies about where it rests, give or take what a hand slides; else None."""
+        found = patch.find(pictures, [warp])
+        middle = found.warp[:, :2] @ patch.middle + found.warp[:, 2]
+        near = float(np.hypot(*(middle - patch.middle))) < within_mm * arm.px_per_mm
+        return found if near and found.likeness > _LEAST_LIKE else None
 
     def _own(self, arm: Arm) -> Grey:
         """1 where the arm's own pixels are surely its own: clear of the axes of others."""
@@ -155,69 +255,98 @@ class Follower:
         return own
 
     def _follow(
-        self,
-        patch: Patch,
-        arm: Arm,
-        rest: int,
-        frames: Sequence[int],
-        level: float,
-        placed: dict[int, tuple[Affine, Array, float, float]],
+        self, patch: Patch, arm: Arm, frames: Sequence[int], since: int, level: float, placed: dict[int, Placed]
     ) -> None:
-        warp = before = identity() if rest not in placed else placed[rest][0]
-        tip_rest = self._tip(arm, rest)
-        for k in frames:
-            pictures = pyramid(self._picture(k, level))
-            moved = warp[:, 2] - before[:, 2]
-            starts = [warp, shifted(warp, moved)]
-            tip = self._tip(arm, k)
-            if tip is not None and tip_rest is not None:
-                middle = warp[:, :2] @ patch.middle + warp[:, 2]
-                home = shifted(warp, patch.middle - middle)
-                for more_mm in (-18.0, 0.0, 18.0):
-                    starts.append(shifted(home, arm.inward * (tip - tip_rest + more_mm * arm.px_per_mm)))
-            found = patch.find(pictures, starts, rigid=True)
-            if not np.isfinite(found.residual) or found.seen < 0.25:
-                break
-            before, warp = warp, found.warp
-            placed[k] = (found.warp, found.covariance, found.residual, found.seen)
+        """Follow the patch from picture to picture; pictures in which it can't be made out are left out.
 
-    def _tip(self, arm: Arm, k: int) -> float | None:
-        """How far along its lane the arm reaches in picture k, in pixels from where its tip rests."""
-        mask = self.mask(k)
+        From picture ``since`` on it is known to lie still.
+        """
+        warp = before = identity()
+        missed = 0
+        last = moving_since = self.looks[frames[0]].at_ns if len(frames) else 0
+        for k in frames:
+            at_ns = self.looks[k].at_ns
+            pictures = pyramid(self._picture(k, level))
+            found = self._still(patch, pictures, warp, arm, _SETTLES_MM) if k > since else None
+            if found is None and k > since:
+                continue  # hidden
+            if found is None:
+                found = self._moved(patch, pictures, warp, before, abs(at_ns - last) / 1e9, arm)
+            if found.seen < 0.2 or found.likeness < _LEAST_LIKE or not _possible(found):
+                missed += 1
+                if missed > 2:
+                    break
+                continue
+            missed, last = 0, at_ns
+            before, warp = warp, found.warp
+            placed[k] = found
+            middle = warp[:, :2] @ patch.middle + warp[:, 2]
+            if float(np.hypot(*(middle - patch.middle))) < _STILL_MM * arm.px_per_mm:
+                moving_since = at_ns
+            elif moving_since - at_ns > _FOLLOW_NS:
+                break
+
+    def _moved(
+        self, patch: Patch, pictures: Sequence[Grey], warp: Affine, before: Affine, step_s: float, arm: Arm
+    ) -> Placed:
+        """Where the patch went: from where it was, where it was going, and the likeliest places around."""
         across = np.array([-arm.inward[1], arm.inward[0]])
-        ys, xs = np.nonzero(mask[::2, ::2])
-        offset_x, offset_y = xs * 2 - arm.tip[0], ys * 2 - arm.tip[1]
-        along = offset_x * arm.inward[0] + offset_y * arm.inward[1]
-        aside = np.abs(offset_x * across[0] + offset_y * across[1])
-        chosen = along[(aside < 75 * arm.px_per_mm) & (along < 40 * arm.px_per_mm)]
-        return float(np.percentile(chosen, 99)) if len(chosen) > 60 else None
+        starts = [warp, shifted(warp, warp[:, 2] - before[:, 2])]
+        far = _FASTEST_MMPS * min(max(step_s, 1e-3), _LONGEST_STEP_S) * arm.px_per_mm
+        along = np.arange(-far, 0.35 * far, _SCAN_MM * arm.px_per_mm)
+        aside = np.arange(-0.6 * far, 0.6 * far + 1, _SCAN_MM * arm.px_per_mm)
+        grid = np.stack(np.meshgrid(along, aside), axis=-1).reshape(-1, 2)
+        shifts = grid[:, :1] * arm.inward + grid[:, 1:] * across
+        likeness = patch.scan(pictures, warp, shifts)
+        for i in _peaks(likeness, shifts, 2.5 * _SCAN_MM * arm.px_per_mm):
+            starts.append(shifted(warp, shifts[i]))
+        return patch.find(pictures, starts)
 
     def _track(
-        self, patch: Patch, arm: Arm, order: list[int], placed: dict[int, tuple[Affine, Array, float, float]]
+        self, patch: Patch, arm: Arm, order: list[int], placed: dict[int, Placed]
     ) -> tuple[Track, NDArray[np.int64]]:
         across = np.array([-arm.inward[1], arm.inward[0]])
         height, width = arm.mask.shape
+        lever = _ARM_REACH_MM / patch.reach
         rows, doubts, times = [], [], []
         for k in order:
-            warp, covariance, _, _ = placed[k]
+            found = placed[k]
+            warp = found.warp
             at = warp[:, :2] @ patch.middle + warp[:, 2]
             shift = (at - patch.middle) / arm.px_per_mm
             size = math.sqrt(max(float(np.linalg.det(warp[:, :2])), 1e-6)) - 1
             turn = math.atan2(warp[1, 0] - warp[0, 1], warp[0, 0] + warp[1, 1])
-            reach_mm = patch.reach / arm.px_per_mm
-            lever = _ARM_REACH_MM / reach_mm / arm.px_per_mm
-            sd_shift = math.sqrt(max(covariance[2, 2], covariance[5, 5])) / arm.px_per_mm
-            sd_size = math.sqrt(max(covariance[0, 0], 0.0)) * lever
-            sd_turn = math.sqrt(max(covariance[1, 1], 0.0)) * lever
-            row = [shift @ arm.inward, shift @ across, turn * _ARM_REACH_MM, size * _ARM_REACH_MM]
-            rows.append(row)
+            sd = np.sqrt(np.maximum(np.diag(found.covariance), 0.0))
+            rows.append([shift @ arm.inward, shift @ across, turn * _ARM_REACH_MM, size * _ARM_REACH_MM])
             distance = float(np.hypot(*shift))
-            extra = math.hypot(_FLOOR_MM, _SHARE * distance)
-            doubts.append([math.hypot(sd, extra) for sd in (sd_shift, sd_shift, sd_turn, sd_size)])
+            sd_shift = max(sd[2], sd[3]) / arm.px_per_mm
+            unlike = _UNLIKE_MM * max(0.0, 1 - found.likeness)
+            extra = math.hypot(_FLOOR_MM, _SHARE * distance + unlike)
+            doubts.append([math.hypot(x, extra) for x in (sd_shift, sd_shift, sd[1] * lever, sd[0] * lever)])
             times.append(self.looks[k].at_ns + int(1e9 * float(self.shutter.delay_s(at, (width, height)))))
         stamps = np.array(times, dtype=np.int64)
         seconds = np.repeat(((stamps - stamps[0]) / 1e9)[:, None], 4, axis=1)
         return Track(seconds, np.array(rows), np.array(doubts)), stamps
+
+
+def _agreed(tried: list[Timed], at_rest_ns: int) -> Timed:
+    """Of several measurements of one contact the one that most speak for; none if believable ones disagree."""
+    best = max(tried, key=_worth)
+    if best.trusted:
+        for other in tried:
+            apart = abs(other.at.at_ns - best.at.at_ns)
+            if other.trusted and apart > 3 * math.hypot(best.at.sd_ns, other.at.sd_ns) and _worth(other) > 0.5:
+                worse = Instant(best.at.at_ns, max(best.at.sd_ns, apart))
+                return replace(best, at=worse, trusted=False, reason="two ways of following the arm disagree")
+    return best
+
+
+def _worth(timed: Timed) -> float:
+    """How good a measurement looks: followed over a fast approach, alike all the way, fitted well."""
+    if timed.kink is None:
+        return -1.0
+    travel = min(timed.travel_mm / 60, 1.0)
+    return float(timed.trusted) + timed.likeness * travel - 0.1 * math.log1p(timed.kink.misfit)
 
 
 def _judge(track: Track, times: NDArray[np.int64], at_rest_ns: int) -> Timed:
@@ -225,9 +354,7 @@ def _judge(track: Track, times: NDArray[np.int64], at_rest_ns: int) -> Timed:
     seconds = track.at_s[:, 0]
     if len(seconds) < 5:
         return _lost(at_rest_ns, "too few pictures in which the arm could be followed")
-    moved = np.hypot(track.moved_mm[:, 0], track.moved_mm[:, 1]) + np.abs(track.moved_mm[:, 3])
-    still = _first_still(moved, track)
-    rough = float(seconds[still])
+    rough = _rough_stop(track)
     step = float(np.median(np.diff(seconds)))
     begin = rough - max(_FIT_BACK_S, 4.2 * step)
     chosen = track.where((seconds >= begin) & (seconds <= rough + 0.09))
@@ -251,13 +378,40 @@ def _judge(track: Track, times: NDArray[np.int64], at_rest_ns: int) -> Timed:
     return Timed(at, not reason, reason, full, times, track.moved_mm, speed)
 
 
-def _first_still(moved: Array, track: Track) -> int:
-    """The first observation from which on the arm stays where it rests."""
-    limit = np.maximum(2.0, 4 * track.sd_mm[:, 0])
-    k = len(moved) - 1
-    while k > 0 and moved[k - 1] <= limit[k - 1]:
+def _possible(found: Placed) -> bool:
+    """Whether an arm can have turned and grown so."""
+    size = math.sqrt(max(float(np.linalg.det(found.warp[:, :2])), 1e-6)) - 1
+    turn = math.atan2(found.warp[1, 0] - found.warp[0, 1], found.warp[0, 0] + found.warp[1, 1])
+    return -_SHRINKS < size < _GROWS and abs(turn) < _TURNS
+
+
+def _peaks(likeness: Array, at: Array, apart: float, most: int = 3) -> list[int]:
+    """The likeliest shifts that lie apart from each other."""
+    chosen: list[int] = []
+    for i in np.argsort(-likeness)[:60]:
+        if all(float(np.hypot(*(at[i] - at[j]))) > apart for j in chosen):
+            chosen.append(int(i))
+            if len(chosen) == most:
+                break
+    return chosen
+
+
+def _rough_stop(track: Track) -> float:
+    """When, to a picture or so, the last quick movement ended, seconds as in the track."""
+    seconds = track.at_s[:, 0]
+    place = np.column_stack([track.moved_mm[:, :2], 0.7 * track.moved_mm[:, 2:]])
+    steps = np.diff(seconds)
+    speed = np.hypot.reduce(np.diff(place, axis=0), axis=1) / np.maximum(steps, 1e-4)
+    fast = np.flatnonzero(speed > max(_STEADY_MMPS, 0.12 * float(speed.max())))
+    if len(fast) == 0:
+        return float(seconds[-1])
+    last = int(fast[-1])
+    burst = speed[(seconds[:-1] > seconds[last] - 0.1) & (seconds[:-1] <= seconds[last])]
+    limit = 0.35 * float(burst.max())
+    k = last
+    while k > 0 and speed[k] < limit:
         k -= 1
-    return k
+    return float(seconds[k + 1])
 
 
 def _lost(at_ns: int, reason: str) -> Timed:
@@ -265,6 +419,27 @@ def _lost(at_ns: int, reason: str) -> Timed:
     return Timed(Instant(at_ns, int(60e6)), False, reason, None, np.zeros(0, np.int64), empty, 0.0)
 
 
+#: No hand is faster in the picture; shifts are tried in steps of so many mm.
+_FASTEST_MMPS, _SCAN_MM = 5500.0, 8.0
+#: Over a longer gap than this the scan would take in the whole table.
+_LONGEST_STEP_S = 0.036
+#: So long after it came to rest an arm is looked at as it lies: by then it has settled.
+_SETTLED_NS = 50_000_000
+#: Guesses at when an arm came to rest that lie nearer than this need not both be tried.
+_SAME_GUESS_NS = 28_000_000
+_LARGEST = np.ones((1, 3), np.float32)
+#: A hand from its tip to the wrist.
+_HAND_ONLY_MM = 150.0
+#: Slower than this (mm/s) an arm settles, slides or is breathed by the noise.
+_STEADY_MMPS = 250.0
+#: So far may an arm slide and settle after it was stopped (mm).
+_SETTLES_MM = 22.0
+#: Less than this from its rest an arm lies still (mm); a moving one is followed back for so long.
+_STILL_MM, _FOLLOW_NS = 4.0, 150_000_000
+#: An arm comes from above: bigger by up to so much, hardly ever smaller; and it turns by up to so much (rad).
+_GROWS, _SHRINKS, _TURNS = 0.25, 0.12, 0.5
+#: Below this correlation the arm was not made out; what is unlike is so much less sure (mm).
+_LEAST_LIKE, _UNLIKE_MM = 0.5, 4.0
 #: Grey levels by which the painted table stands off from the arm, so that the arm's outline can be registered too.
 _CONTRAST = 30.0
 _DISC5 = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (5, 5))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from referee.cards import Pile, Seat
 from referee.instant import Instant
 from vision.frame import Frame
-from vision.hands.arms import ArmFinder, ArmShape, nearest_seat
+from vision.hands.arms import ArmFinder, ArmShape, Lane, nearest_seat
 from vision.hands.background import Background
 from vision.hands.news import Contact, Gone, HandNews, HandSeen, Lift, Reached
 from vision.hands.pixels import Array, Image, Mask
@@ -151,7 +151,17 @@ class HandWatcher:
         self._picture_table = table
         self._watch_px_per_mm = scale * self._watch_scale
         corners = [(x * self._watch_scale, y * self._watch_scale) for x, y in table.corners_px]
-        self._finder = ArmFinder(self._sizes[1], corners, self._watch_px_per_mm)
+        lanes = [
+            Lane(
+                seat.seat,
+                i,
+                self._to_watch(np.array([pile.at_mm]))[0],
+                self._to_watch(np.array([seat.at_mm]))[0],
+            )
+            for i, pile in enumerate(table.piles)
+            for seat in table.seats
+        ]
+        self._finder = ArmFinder(self._sizes[1], corners, self._watch_px_per_mm, lanes)
         self._piles: list[tuple[Pile, Array, float, Mask]] = []
         for spot in table.piles:
             centre = self._to_watch(np.array([spot.at_mm]))[0]
@@ -228,7 +238,7 @@ class HandWatcher:
                 free.remove(track)
         for i, shape in enumerate(shapes):
             known = matched.get(i)
-            if known is not None and shape.shared:
+            if known is not None and shape.shared and shape.seat is None:
                 shape = known.shape.reaching(shape, change, self._watch_px_per_mm)
             tip_mm = self._to_mm(shape.tip)[0]
             track = known or self._new(frame, shape, tip_mm)
@@ -246,6 +256,8 @@ class HandWatcher:
 
     def _apart(self, track: _Track, shape: ArmShape) -> float:
         """Below 1: may be the same hand."""
+        if shape.seat is not None and track.seat == shape.seat:
+            return 0.01
         scale = self._watch_px_per_mm
         entries = float(np.hypot(*(track.shape.entry - shape.entry))) / scale / 130
         tips = float(np.hypot(*(track.shape.tip - shape.tip))) / scale / 330
@@ -271,6 +283,8 @@ class HandWatcher:
         track.change = max(amount - 1.2 * self._watched.noise, 0.0)
         track.peak_change = max(track.peak_change * 0.5 ** (step_s / 0.12), track.change)
         track.shape, track.tip_mm, track.seen_ns = shape, tip_mm, frame.at_ns
+        if shape.seat is not None:
+            track.seat = shape.seat
         limit = max(_STILL_SHARE * track.peak_change, 0.6)
         if track.change <= limit and track.speed_mps < 3.0:
             if track.still_since_ns is None:
@@ -309,8 +323,10 @@ class HandWatcher:
 
     def _passes(self, track: _Track, pile: Pile) -> bool:
         """Whether the hand, not just the forearm, is on the pile: its middle is within a hand's length of the tip."""
-        at = next(at for each, at, _, _ in self._piles if each == pile)
-        return math.dist(tuple(at), tuple(track.tip_mm)) < _HAND_MM
+        return math.dist(self._at(pile), tuple(track.tip_mm)) < _HAND_MM
+
+    def _at(self, pile: Pile) -> tuple[float, float]:
+        return self._picture_table.pile(pile).at_mm
 
     def _contacts(self, frame: Frame) -> list[HandNews]:
         news: list[HandNews] = []
@@ -320,8 +336,15 @@ class HandWatcher:
             if track.seen_ns != frame.at_ns or frame.at_ns - track.still_since_ns < _STILL_FOR_NS:
                 continue
             track.moved = False
+            rested = track.rests_at
             track.rests_at = track.at_pile
+            if track.shape.seat is None:
+                # Where it comes from is told best by how it lies at rest.
+                entry_mm = self._to_mm(track.shape.entry)[0]
+                track.seat = nearest_seat(entry_mm, self._seats, np.array(self._at(track.at_pile)))
             timed = self._time(track, len(self._looks) - 1)
+            if rested == track.at_pile and timed.kink is not None and timed.travel_mm < _STIRS_MM:
+                continue  # others moved about it, it did not
             self.measured[track.hand, frame.at_ns] = timed
             at = timed.at
             if timed.kink is None or not timed.trusted:
@@ -349,16 +372,39 @@ class HandWatcher:
         if self._follower is None or self._follower[0] != at_rest:
             self._follower = (at_rest, Follower(tuple(self._looks), self._measured, self._shutter))
         follower = self._follower[1]
+        shapes: dict[int, list[ArmShape]] = {}
+
+        def arm_at(k: int) -> Arm | None:
+            if k not in shapes:
+                small = _resized(self._looks[k].picture, self._watched_size)
+                assert self._watched is not None
+                shapes[k] = self._finder.find(self._watched.difference(small))
+            best: tuple[float, ArmShape] | None = None
+            for shape in shapes[k]:
+                if shape.seat is not None and shape.seat != track.seat:
+                    continue
+                apart = float(np.hypot(*(shape.entry - track.shape.entry))) / self._watch_px_per_mm
+                if shape.seat is None:
+                    apart += float(np.hypot(*(shape.tip - track.shape.tip))) / self._watch_px_per_mm
+                if apart < _SAME_ARM_MM and (best is None or apart < best[0]):
+                    best = apart, shape
+            return None if best is None else self._arm(best[1], follower, k)
+
+        return follower.time(self._arm(track.shape, follower, rest), rest, arm_at)
+
+    @property
+    def _watched_size(self) -> tuple[int, int]:
+        assert self._sizes is not None
+        return self._sizes[1]
+
+    def _arm(self, shape: ArmShape, follower: Follower, k: int) -> Arm:
+        """The arm at the size of measuring."""
         ratio = self._measure_scale / self._watch_scale
-        region = cv2.dilate(track.shape.mask, _SMALL)
-        mask = cv2.bitwise_and(follower.mask(rest), self._enlarged(region))
-        others = tuple(
-            (other.shape.entry * ratio, other.shape.tip * ratio)
-            for other in self._tracks
-            if other is not track and at_rest - other.seen_ns < _GONE_NS
+        region = cv2.dilate(shape.mask, _SMALL)
+        mask = cv2.bitwise_and(follower.mask(k), self._enlarged(region))
+        return Arm(
+            mask, shape.inward, shape.tip * ratio, self._watch_px_per_mm * ratio, whole=not shape.shared
         )
-        scale = self._watch_px_per_mm * ratio
-        return follower.time(Arm(mask, track.shape.inward, track.shape.tip * ratio, scale, others), rest)
 
     def _seen(self, track: _Track, frame: Frame) -> HandSeen:
         x, y, width, height = (round(v / self._watch_scale) for v in cv2.boundingRect(track.shape.mask))
@@ -378,6 +424,10 @@ class HandWatcher:
 
 #: An instant that did not pass its check is this rough at least (facts: such tracks are 15 to 100 ms wrong).
 _ROUGH_NS = 40_000_000
+#: An arm that rests lies within this of where it lay before (entry and tip together).
+_SAME_ARM_MM = 160.0
+#: A hand that rests may be stirred so far by others without having come anew.
+_STIRS_MM = 14.0
 #: A hand from wrist to tip.
 _HAND_MM = 190.0
 _WIDE = np.ones((9, 9), np.uint8)
