@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import replace
 
 from referee.bad_input import BadInput
@@ -52,7 +51,6 @@ from referee.games.hit_the_deck_owed import (
     used_up,
 )
 from referee.games.hit_the_deck_says import (
-    UNSAID,
     Rulings,
     Wait,
     asking,
@@ -60,7 +58,6 @@ from referee.games.hit_the_deck_says import (
     fault_key,
     note,
     read_card,
-    told_as,
     whose,
 )
 from referee.games.hit_the_deck_slaps import (
@@ -77,13 +74,11 @@ from referee.games.hit_the_deck_slaps import (
 from referee.games.hit_the_deck_state import (
     DISCARD,
     DRAW,
-    UNREAD,
     Debt,
     Duty,
     Face,
     HitTheDeckState,
     House,
-    face_of,
     put,
 )
 from referee.ruling import Draw, Effect, NextTurn, Ruling, Score, TakeBack, Verdict
@@ -235,10 +230,10 @@ class HitTheDeck:
                 state = replace(state, scores=put(state.scores, event.seat, score))
         elif state.phase == "over" or (event.provisional and not isinstance(event, Slap)):
             return state, ()  # After the end nothing is play; what isn't known yet is told again.
-        elif state.waiting and not isinstance(event, Counted | Dealt | Ended):
+        elif state.waiting and not isinstance(event, Counted | Dealt | Ended | Joined | Left):
             state = replace(state, waiting=(*state.waiting, event))
         else:
-            if state.waiting:
+            if state.waiting and not isinstance(event, Joined | Left):
                 state = _never_answered(state, rulings)
             state = _happens(state, event, rulings)
         return state, tuple(rulings)
@@ -381,23 +376,10 @@ def _with_questions(state: HitTheDeckState, rulings: Rulings) -> HitTheDeckState
 
 
 def _never_answered(state: HitTheDeckState, rulings: Rulings) -> HitTheDeckState:
-    """The hand is over and nobody has answered: what was held back is judged as far as it can be, without guesses."""
-    while state.waiting:
-        held, question = state.waiting, state.questions[-1]
-        rulings.append(note(question.clause, "never_answered", None, held[0].id))
-        state = replace(
-            state, waiting=(), questions=state.questions[:-1], answers={**state.answers, question.key: UNSAID}
-        )
-        if question.key.startswith("seat:"):  # Whose it was stays unknown, and so do the hands.
-            held = held[1:]
-            state = replace(state, hands_known=False)
-        for at, event in enumerate(held):
-            if state.waiting:
-                state = replace(state, waiting=(*state.waiting, *held[at:]))
-                break
-            with suppress(NotInThisGame):  # As things are now it could not have happened: too late to say so.
-                state = _happens(state, event, rulings)
-    return state
+    """The hand is over and nobody has answered: what was held back is not judged, and nobody knows who holds what."""
+    question = state.questions[-1]
+    rulings.append(note(question.clause, "never_answered", None, state.waiting[0].id))
+    return replace(state, waiting=(), questions=state.questions[:-1], hands_known=False)
 
 
 def _time_passes(state: HitTheDeckState, event: Event, rulings: Rulings) -> HitTheDeckState:
@@ -460,15 +442,15 @@ def _dealt(state: HitTheDeckState, event: Dealt, rulings: Rulings) -> HitTheDeck
 
 def _first_card(state: HitTheDeckState, event: Shown, rulings: Rulings) -> HitTheDeckState:
     card = read_card(state, event, "H3")
-    face = face_of(state, card)
+    face = state.house.faces[card]
     if not state.begun:
         rulings.append(note("H1", "jewellery_off", None, event.id))
     state = replace(state, begun=True)
     if face.word == "hit hand":  # H4: it goes back into the draw pile, and the next one is the first card.
-        rulings.append(note("H4", "bury_first", state.dealer, event.id, about=(("card", told_as(card)),)))
+        rulings.append(note("H4", "bury_first", state.dealer, event.id, about=(("card", str(card)),)))
         return state
     first = state.next_seat(state.dealer, 1)
-    about = (("card", told_as(card)),)
+    about = (("card", str(card)),)
     rulings.append(note("H3", "first_card", None, event.id, about=about))
     rulings.append(note("H6", "begins", first, event.id, effects=(NextTurn(first),)))
     state = replace(
@@ -506,10 +488,10 @@ def _shown(state: HitTheDeckState, event: Shown, rulings: Rulings) -> HitTheDeck
 def _discarded(state: HitTheDeckState, event: Shown, rulings: Rulings) -> HitTheDeckState:
     seat = whose(state, event, "H6")
     card = read_card(state, event, "H7")
-    face = face_of(state, card)
+    face = state.house.faces[card]
     if state.hands[seat] == 0:
         raise NotInThisGame(f"hit-the-deck: expected a card of a player who holds some, got {card} of seat {seat}")
-    about: tuple[tuple[str, str], ...] = (("card", told_as(card)),)
+    about: tuple[tuple[str, str], ...] = (("card", str(card)),)
     state = penalties_due(state, seat, event, rulings)
     if state.duty is not None:
         after = state.duty
@@ -540,7 +522,7 @@ def _discarded(state: HitTheDeckState, event: Shown, rulings: Rulings) -> HitThe
 
 def _matches(state: HitTheDeckState, face: Face) -> bool:
     """H7, H8: number or colour; two symbols; a "Hit the Deck" card goes with everything."""
-    if state.top is None or face.hits or face is UNREAD:
+    if state.top is None or face.hits:
         return True
     top = state.house.faces[state.top]
     if top.hits or face.colour == top.colour:
@@ -552,7 +534,7 @@ def _matches(state: HitTheDeckState, face: Face) -> bool:
 
 def _meets(state: HitTheDeckState, face: Face) -> bool:
     """H13, H14, H22: the number or the colour decreed."""
-    if state.decree is None or face is UNREAD:
+    if state.decree is None:
         return True
     if face.hits:
         return state.house.decree_chain
@@ -560,24 +542,22 @@ def _meets(state: HitTheDeckState, face: Face) -> bool:
     return value == (face.number if kind == "number" else face.colour)
 
 
-def _out_of_turn(
-    state: HitTheDeckState, event: Shown, seat: Seat, card: Card | None, rulings: Rulings
-) -> HitTheDeckState:
+def _out_of_turn(state: HitTheDeckState, event: Shown, seat: Seat, card: Card, rulings: Rulings) -> HitTheDeckState:
     """H6; H7 where the player of the last card lays another one at once."""
     clause, what = ("H7", "two_cards") if seat == state.last_player and not state.drew else ("H6", "out_of_turn")
     stands = state.house.illegal_play == "stand"
     effects = () if stands else (TakeBack(seat, card),)
-    about = (("card", told_as(card)), ("expected", str(state.duty.seat if state.duty else state.turn)))
+    about = (("card", str(card)), ("expected", str(state.duty.seat if state.duty else state.turn)))
     if fault(state, rulings, clause, what, seat, event, effects=effects, about=about) and not stands:
         return replace(state, back=state.back + 1)
     return _plays(replace(state, duty=None), event, seat, card, rulings)
 
 
-def _is_the_drawn_card(state: HitTheDeckState, event: Shown, seat: Seat, card: Card | None, rulings: Rulings) -> bool:
+def _is_the_drawn_card(state: HitTheDeckState, event: Shown, seat: Seat, card: Card, rulings: Rulings) -> bool:
     """H9: only the card just drawn may still be played; that it is that one nobody can see, so it may be disputed."""
     key = f"drawn:{event.id}"
     if state.answers.get(key) == "old":
-        about = (("card", told_as(card)),)
+        about = (("card", str(card)),)
         return not fault(state, rulings, "H9", "old_card", seat, event, about=about, key=key, choices=("drawn", "old"))
     rulings.append(
         Ruling(
@@ -588,7 +568,7 @@ def _is_the_drawn_card(state: HitTheDeckState, event: Shown, seat: Seat, card: C
             because=(state.drew_event, event.id),
             question=key,
             choices=("drawn", "old"),
-            about=(("card", told_as(card)),),
+            about=(("card", str(card)),),
         )
     )
     return True
@@ -600,23 +580,21 @@ def _illegal_stands(state: HitTheDeckState, event: Shown, rulings: Rulings) -> b
     said = state.answers.get(key)
     if said is None and state.house.illegal_play == "ask":
         raise Wait(*asking(Question(key, ("take_back", "stand"), "H34"), "illegal_play", event.seat, (event.id,)))
-    return (said or state.house.illegal_play) in ("stand", UNSAID)
+    return (said or state.house.illegal_play) == "stand"
 
 
-def _taken_back(
-    state: HitTheDeckState, event: Shown, seat: Seat, card: Card | None, rulings: Rulings
-) -> HitTheDeckState:
+def _taken_back(state: HitTheDeckState, event: Shown, seat: Seat, card: Card, rulings: Rulings) -> HitTheDeckState:
     """H34: the card goes back, that player draws one and the turn passes."""
     following = state.next_seat(seat)
     effects = (TakeBack(seat, card), Draw(seat, 1), NextTurn(following))
-    rulings.append(note("H34", "goes_back", seat, event.id, effects=effects, about=(("card", told_as(card)),)))
+    rulings.append(note("H34", "goes_back", seat, event.id, effects=effects, about=(("card", str(card)),)))
     state = replace(state, turn=following, drew=0, back=state.back + 1)
     return owes(state, seat, 1, "H34", event, rulings)
 
 
-def _plays(state: HitTheDeckState, event: Shown, seat: Seat, card: Card | None, rulings: Rulings) -> HitTheDeckState:
+def _plays(state: HitTheDeckState, event: Shown, seat: Seat, card: Card, rulings: Rulings) -> HitTheDeckState:
     """The card lies; what it says is done next, or the hand is over."""
-    face = face_of(state, card)
+    face = state.house.faces[card]
     state = close_races(state, event, rulings)
     held = state.hands[seat] - 1
     state = replace(
@@ -761,12 +739,12 @@ def _cut(state: HitTheDeckState, event: Shown, rulings: Rulings) -> HitTheDeckSt
     card = read_card(state, event, "H10")
     duty = state.duty
     if duty is None or duty.what != "cut":
-        if fault(state, rulings, "H10", "no_cut_due", event.seat, event, about=(("card", told_as(card)),)):
+        if fault(state, rulings, "H10", "no_cut_due", event.seat, event, about=(("card", str(card)),)):
             return replace(state, back=state.back + 1)
         duty = Duty("cut", event.seat if event.seat is not None else state.turn, state.turn, "H10")
     seat = duty.seat if event.seat is None else event.seat
     if seat != duty.seat:
-        about = (("card", told_as(card)), ("expected", str(duty.seat)))
+        about = (("card", str(card)), ("expected", str(duty.seat)))
         fault(state, rulings, "H10", "wrong_cutter", seat, event, about=about, waits=False)
     else:
         state = penalties_due(state, seat, event, rulings)
@@ -825,15 +803,13 @@ def _flipped(state: HitTheDeckState, duty: Duty, event: Event, rulings: Rulings)
         top=top,
         last_player=None,
     )
-    return _exposed(state, top, duty.seat, "H12", event, rulings)
+    return state if top is None else _exposed(state, top, duty.seat, "H12", event, rulings)
 
 
-def _exposed(
-    state: HitTheDeckState, card: Card | None, by: Seat, how: str, event: Event, rulings: Rulings
-) -> HitTheDeckState:
+def _exposed(state: HitTheDeckState, card: Card, by: Seat, how: str, event: Event, rulings: Rulings) -> HitTheDeckState:
     """H12, H26: a word card that came to the top by a cut (``how`` H26) or a flip (H12)."""
-    face = face_of(state, card)
-    about = (("card", told_as(card)),)
+    face = state.house.faces[card]
+    about = (("card", str(card)),)
     if face.word == "flip" and how == "H12":
         if state.discards < 2:
             return state  # Nothing lies under it that could become the top.

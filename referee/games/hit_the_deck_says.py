@@ -12,8 +12,6 @@ from referee.games.hit_the_deck_state import HitTheDeckState
 from referee.ruling import Effect, Ruling, Verdict
 
 Rulings: TypeAlias = list[Ruling]
-#: What stands for the answer to a question that nobody answered before the hand was over.
-UNSAID = "nobody said"
 
 
 class Wait(Exception):
@@ -26,15 +24,13 @@ class Wait(Exception):
         self.ruling = ruling
 
 
-def read_card(state: HitTheDeckState, event: Shown | Turned, clause: str) -> Card | None:
+def read_card(state: HitTheDeckState, event: Shown | Turned, clause: str) -> Card:
     """The card as shown, or as a person said; what can't be read, or is not of this deck, is asked for."""
     key = f"card:{event.id}"
     if key in state.answers:
         said = card_of(state.answers[key])
         if said in state.house.faces:
             return said
-        if state.answers[key] == UNSAID:
-            return None
     if event.card is not None and event.card in state.house.faces:
         return event.card
     others = event.or_cards if isinstance(event, Shown) else ()
@@ -52,11 +48,6 @@ def card_of(text: str) -> Card:
         return Card.parse(text)
     except BadInput:
         return Card("none")
-
-
-def told_as(card: Card | None) -> str:
-    """A card as a detail of a ruling."""
-    return "?" if card is None else str(card)
 
 
 def whose(state: HitTheDeckState, event: Shown | Taken | Slap, clause: str) -> Seat:
@@ -130,7 +121,7 @@ def fault(
             raise wait
         rulings.append(wait.ruling)
         return False
-    stands = said not in ("void", UNSAID)
+    stands = said != "void"
     rulings.append(
         Ruling(
             clause=clause,

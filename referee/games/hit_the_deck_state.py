@@ -41,9 +41,6 @@ class Face:
         return int(self.number) if self.number is not None else 10
 
 
-UNREAD = Face("number")
-
-
 @dataclass(frozen=True, slots=True)
 class House:
     """The deck and the house rules of one match, read once."""
@@ -183,11 +180,6 @@ class HitTheDeckState:
         count = len(self.standing)
         around = ((seat + step * i) % count for i in range(1, count + 1))
         return next((other for other in around if self.standing[other] == "in"), seat)
-
-
-def face_of(state: HitTheDeckState, card: Card | None) -> Face:
-    """What the card is; one that nobody could read counts as no word and matches everything."""
-    return UNREAD if card is None else state.house.faces[card]
 
 
 def put(items: tuple[T, ...], at: int, value: T) -> tuple[T, ...]:

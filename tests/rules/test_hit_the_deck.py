@@ -1968,6 +1968,222 @@ CASES = [
         """,
         illegal_play="ask",
     ),
+    # --- at the edges ---
+    case(
+        "H9 who takes from the discards takes a card that is not to be had",
+        """
+        table red 4
+        ben takes it back
+        > H9 ben fault took_discards
+        """,
+    ),
+    case(
+        "H15 a person says that both of the last two draw",
+        f"""
+        table red 4
+        ben plays hit hand
+        {SLAP}
+        ben calls @100
+        ben slaps @200±5
+        cal slaps @300±5
+        ana slaps @303±5
+        > H25 ben ask close_call
+        answer both
+        > H15 lost last_hand: cal draws 4, ana draws 4
+        """,
+    ),
+    case(
+        "H15 whose hand it was is asked",
+        f"""
+        table red 4
+        ben plays hit hand
+        {SLAP}
+        ben calls @100
+        ben slaps @200
+        somebody slaps @300
+        > H15 ask who_was_it
+        answer cal
+        > H24 ana lost never_came: ana draws 4
+        """,
+    ),
+    case(
+        "H16 a slap before the call is certain only once no call can have come first",
+        f"""
+        table red 4
+        ben plays hit hand
+        {SLAP}
+        ben slaps @200±10
+        tick @210
+        tick @300
+        > H16 ben fault slapped_before_call: ben draws 4
+        """,
+    ),
+    case(
+        "H18 who slapped is asked",
+        """
+        table red 4
+        somebody slaps
+        > H18 ask who_was_it
+        ben plays red 1
+        answer cal
+        > H18 cal fault false_slap: cal draws 2
+        """,
+    ),
+    case(
+        "H20 who still owes cards is not out",
+        """
+        table red 4
+        [ben 1]
+        ben slaps
+        > H18 ben fault false_slap: ben draws 2
+        ben plays red 1
+        > H18 ben fault penalty_not_taken: ben draws 2
+        = phase play
+        ben draws 2
+        cal plays red 2
+        """,
+    ),
+    case(
+        "H20 a new deal gives the hand up",
+        """
+        table red 4
+        ben plays red 1
+        deal
+        > H20 note hand_abandoned
+        = dealer ben
+        = ana holds 7
+        """,
+    ),
+    case(
+        "H20 the one who had nothing to count need not lay it out",
+        """
+        ana counts red 3
+        > H20 ana note counted: ana +3
+        cal counts red 4
+        > H20 cal note counted: cal +4
+        deal
+        > H33 ben note deal_passes
+        """,
+    ),
+    case(
+        "H20 a count after the last card's slap was left open",
+        f"""
+        table red 4
+        [ben 1]
+        [ana 1]
+        [cal 1]
+        ben plays hit hand
+        {SLAP}
+        ben calls @100
+        ana counts red 1
+        > H20 note ended_unseen
+        > H20 ana note counted: ana +1
+        cal counts red 1
+        > H20 cal note counted: cal +1
+        > H33 ben note deal_passes
+        """,
+    ),
+    case(
+        "H26 with no card to take next the discards are shuffled in first",
+        """
+        table red cut
+        [draw pile 2]
+        [discards 3]
+        ben cuts red 1
+        cal plays red cut
+        > H10 note shuffle_first: shuffle
+        > H10 ana note cut_now
+        [draw pile 1]
+        ana cuts hit hand
+        > H26 note shuffle_first: shuffle
+        > H26 ana note bury_exposed
+        """,
+    ),
+    case(
+        "H27 nothing to cut, nothing to turn over: play goes on",
+        """
+        table red 4
+        [draw pile 0]
+        [discards 0]
+        ben plays red cut
+        > H27 cal note nothing_to_cut
+        [discards 0]
+        cal plays red flip
+        > H27 ana note nothing_to_flip
+        ana plays red 1
+        """,
+    ),
+    case(
+        "H33 the cut of a player who leaves falls to the next",
+        """
+        table red 4
+        ben plays red cut
+        > H10 cal note cut_now
+        cal leaves
+        > H33 cal note leaves
+        ana cuts blue 5
+        = turn ben
+        """,
+    ),
+    case(
+        "H33 who leaves before the first card is not dealt in",
+        """
+        ana leaves
+        > H33 ana note leaves
+        = dealer ben
+        = draw pile 96
+        first red 4
+        > H1 note jewellery_off
+        > H3 note first_card
+        > H6 cal note begins: cal is next
+        """,
+    ),
+    case(
+        "H33 who leaves during the count holds nobody up",
+        """
+        table red 4
+        [ben 1]
+        [ana 1]
+        ben plays red 2
+        > H20 ben won went_out
+        ana counts red 1
+        > H20 ana note counted: ana +1
+        cal leaves
+        > H33 cal note leaves
+        > H33 ben note deal_passes
+        """,
+    ),
+    case(
+        "H33 the first card of the next hand deals it",
+        """
+        ana counts red 3
+        > H20 ana note counted: ana +3
+        cal counts red 4
+        > H20 cal note counted: cal +4
+        ben counts nothing
+        > H20 ben note counted: ben +0
+        > H33 ben note deal_passes
+        first red 4
+        > H1 note jewellery_off
+        > H3 note first_card
+        > H6 cal note begins: cal is next
+        """,
+    ),
+    case(
+        "what nobody answered before the count is not judged, and hands are not compared",
+        """
+        table red 4
+        [ana 1]
+        somebody plays red 1
+        > H6 ask who_was_it
+        cal plays ?
+        ana counts red 1, red 1
+        > H6 note never_answered
+        > H20 note ended_unseen
+        > H20 ana note counted: ana +2
+        = asks-nothing
+        """,
+    ),
     # --- what a camera can't see ---
     case(
         "an unreadable card is asked for, and what followed is judged when it is known",

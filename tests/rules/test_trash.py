@@ -650,6 +650,26 @@ CASES = [
         wild="jack",
     ),
     case(
+        "T3 a doubtful peek is asked about while play goes on",
+        """
+        ana peeks at 3 sure 0.6
+        > T3 ana ask peek
+        ana draws
+        answer void
+        > T3 ana note void
+        """,
+    ),
+    case(
+        "T5 who drew is asked where nobody knows",
+        """
+        somebody draws
+        > T5 ask who_was_it
+        ana places 5h on 5
+        answer ana
+        = held-unknown
+        """,
+    ),
+    case(
         "an unreadable card is asked for, and what followed is judged when it is known",
         """
         ana draws
@@ -702,6 +722,8 @@ def test_t2_place_one_is_the_upper_left_as_its_player_sees_it() -> None:
 OVERRULED = [
     ("T6 a person says that it lay on its own place", ["ana draws", "ana places 5h on 6"], "T6"),
     ("T5 a person says that it was in turn", ["ben draws"], "T5"),
+    ("T5 the draw was missed, the card placed rightly", ["ana places 5h on 5"], "T5"),
+    ("T5 the draw was missed, the card discarded rightly", ["ana discards Qh"], "T5"),
     ("T9 a person saw the discard", ["ana draws", "ana places 4s on 4", "ben draws"], "T9"),
     ("T10 the card was misread, and rightly discarded", ["ana draws", "ana discards 4s"], "T10"),
     ("T3 nobody looked", ["ana peeks at 3"], "T3"),
