@@ -116,6 +116,7 @@ class Shower:
             "verdict_text": self.words.say("verdicts", ruling.verdict.value),
             "text": self.words.ruling(game.name, ruling, self.players),
             "seat": ruling.seat,
+            "question": ruling.question or "",
             "effects": list(self.words.effects(ruling, self.players)),
             "sure": self.words.sureness_of(ruling),
             "probability": ruling.probability,

@@ -96,6 +96,9 @@ function showBoard(board) {
       .map((pile) => make("div", "pile", pileOf(pile), make("span", "", pile.label, " ", make("b", "", String(pile.count))))),
   );
   showQuestions(board.questions);
+  // What is asked stands above, with its buttons, as long as it is open.
+  const open = new Set(board.questions.map((question) => question.key));
+  for (const element of at("rulings").querySelectorAll(".ruling.ask")) element.hidden = open.has(element.dataset.question);
 }
 
 /** A line to type an answer into, for a question without choices. */
@@ -206,6 +209,7 @@ function ruled(ruling, isNew) {
     rests.length ? more : null,
   );
   element.dataset.ruling = ruling.id;
+  element.dataset.question = ruling.question;
   return element;
 }
 
