@@ -20,12 +20,16 @@ from vision.films.camera import Camera
 from vision.films.conditions import Condition, condition
 from vision.films.encode import CLOCK, Encoding, ticks, write_film
 from vision.films.ground import Ground
+from vision.films.hit_the_deck import hit_the_deck_film
+from vision.films.print_deck import own_deck
 from vision.films.render import Renderer
 from vision.films.script import Script
 from vision.films.sensor import Sensor
 from vision.films.snap import SPOT_CARD, snap_film
 from vision.films.soundtrack import soundtrack
+from vision.films.trash import trash_film
 from vision.films.truth import truth_lines, write_truth
+from vision.films.voices import can_speak
 from vision.table import Table
 
 Picture = NDArray[np.uint8]
@@ -97,11 +101,25 @@ class Played:
 
 def _snap(order: FilmOrder) -> Played:
     film, script = snap_film(order.seed, seconds=order.seconds, players=order.players, short=order.short)
-    header = Header("snap", script.players, film.setup.dealer, film.deck.name, film.setup.options)
-    return Played(script, film.layout, header, film.judged)
+    return Played(script, film.layout, film.header, film.judged)
 
 
-GAMES: dict[str, Callable[[FilmOrder], Played]] = {"snap": _snap}
+def _trash(order: FilmOrder) -> Played:
+    film, script = trash_film(order.seed, seconds=order.seconds)
+    return Played(script, film.layout, film.header, film.judged)
+
+
+def _hit_the_deck(order: FilmOrder) -> Played:
+    voices = order.sound and can_speak()
+    film, script = hit_the_deck_film(order.seed, seconds=order.seconds, players=order.players, voices=voices)
+    return Played(script, film.layout, film.header, film.judged)
+
+
+GAMES: dict[str, Callable[[FilmOrder], Played]] = {
+    "snap": _snap,
+    "trash": _trash,
+    "hit-the-deck": _hit_the_deck,
+}
 """Each game's bots, by the game's name."""
 
 
@@ -121,8 +139,7 @@ class Shoot:
         self.cameras = _knocked(self.camera, self.condition, self.script.duration_s, rng)
         self.top = str(rng.choice(self.condition.tops))
         self.lamp = _lamp(rng, self.condition)
-        deck = standard_deck(str(rng.choice(list(INKS))))
-        self.deck: DeckArt = replace(deck, faces={**deck.faces, SPOT_CARD: spot_card()})
+        self.deck = _artwork(order.game, str(rng.choice(list(INKS))))
         self.ticks = _frame_ticks(order, self.condition, self.script.duration_s, rng)
         self.renderer = self._renderer(rng)
         self.sensor = Sensor(self.camera, self.condition, self.script.duration_s, rng)
@@ -236,6 +253,14 @@ def make_film(order: FilmOrder, path: Path, *, progress: Callable[[int, int], No
     write_truth(path.with_suffix(".truth.jsonl"), lines)
     path.with_suffix(".table.toml").write_text(shoot.table().to_toml(), encoding="utf-8")
     return FilmReport(path, frames, shoot.script.duration_s, time.perf_counter() - started)
+
+
+def _artwork(game: str, ink: str) -> DeckArt:
+    """The cards that a game is played with, their backs printed in that ink."""
+    if game == "hit-the-deck":
+        return own_deck("hit-the-deck", ink)
+    deck = standard_deck(ink)
+    return replace(deck, faces={**deck.faces, SPOT_CARD: spot_card()})
 
 
 def _lamp(rng: np.random.Generator, shot: Condition) -> Light:

@@ -166,6 +166,9 @@ class Sound:
     kind: str
     gain: float
     x_mm: float
+    words: str = ""
+    """What is called, and from which seat."""
+    seat: Seat = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,33 +6,27 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from referee.cards import Card, Deck, Pile, Seat, shipped_deck
+from referee.cards import Card, Deck, Pile, Seat
 from referee.events import Event, Lifted, Moved, Shown, Slap, Turned
-from referee.game import set_up
 from referee.games.snap import GAME, POT, SPOT, SnapState
-from referee.instant import Instant
-from referee.match import Match
 from referee.ruling import Give, PutTogether, Ruling, TakeBack, WinPiles
 from vision.films.arm_looks import ArmLook
 from vision.films.bots.snap import SlapPlan, SnapTable, Temper, short_deck
+from vision.films.direct import QUIET_S, Direction, at, players_arms
 from vision.films.kinematics import Family, Strike
 from vision.films.script import Script
-from vision.films.stage import Stage
 
-QUIET_S = 1.4
-"""The empty table is seen for so long before the first hand comes: time to learn what it looks like."""
 SPOT_CARD = "snap spot"
 """The index card that says Snap!, by its name in the artwork."""
 
 
-class SnapFilm:
+class SnapFilm(Direction[SnapState]):
     """One game of Snap, from the dealt piles to a winner or to the film's end."""
 
     def __init__(
         self,
-        players: Sequence[str],
-        table_mm: tuple[float, float],
         looks: Mapping[Seat, ArmLook],
+        table_mm: tuple[float, float],
         rng: np.random.Generator,
         *,
         deck: Deck | None = None,
@@ -40,52 +34,35 @@ class SnapFilm:
         temper: Temper | None = None,
     ) -> None:
         """Shuffle and deal; `rng` decides everything."""
-        self.deck = deck or shipped_deck(GAME.deck)
-        self.setup = set_up(GAME, tuple(players), self.deck, dealer=dealer)
-        self.match: Match[SnapState] = Match(GAME, self.setup)
-        self.judged: dict[int, list[Ruling]] = {}
-        self.rng = rng
-        self.layout = GAME.layout(len(players))
-        self.stage = Stage("snap", players, self.layout, table_mm, looks, rng)
-        self.table = SnapTable(len(players), rng, temper)
-        cards: list[Card] = [self.deck.cards()[i] for i in rng.permutation(self.deck.size)]
+        super().__init__(GAME, looks, table_mm, rng, deck=deck, dealer=dealer)
+        self.table = SnapTable(len(looks), rng, temper)
+        cards = self.shuffled()
         for seat, count in enumerate(self.match.state.down):
             self.stage.put(Pile("down", seat), cards[:count], face_up=False)
             cards = cards[count:]
-        self.stage.put(SPOT, [Card(SPOT_CARD)], face_up=True)
-
-    def _tell(self, event: Event) -> tuple[Ruling, ...]:
-        judged = self.match.tell(event)
-        self.stage.events.append(judged.event)
-        self.judged.setdefault(judged.event.id, []).extend(judged.given)
-        return judged.given
+        self.stage.put(SPOT, [SPOT_CARD], face_up=True)
 
     def play(self, seconds: float) -> Script:
         """Play until somebody has won or the time is up, and let the last hand leave the table."""
         now = QUIET_S
         while now < seconds - 2.5 and not self.match.board.over:
             now = self._turn(now)
-        hands = self.stage.hands.values()
-        end = (
-            max([now, *(hand.keys[-1].at_s for hand in hands if hand.keys), *(hand.busy_s for hand in hands)])
-            + 0.8
-        )
-        return self.stage.finish(end)
+        return self.end(now)
 
     def _turn(self, now: float) -> float:
         seat = self.match.board.turn
         if seat is None:
             return now + 1.0
         down, up = Pile("down", seat), Pile("up", seat)
-        pace = float(self.rng.uniform(0.85, 1.35))
+        pace = self.pace()
         if not self.stage.stacks[down]:
             _, laid = self.stage.carry(seat, up, down, now, count=None, over=True, pace=pace)
-            self._tell(Turned(at=_at(laid), seat=seat, source=up, target=down))
+            self.tell(Turned(at=at(laid), seat=seat, source=up, target=down))
             now = laid + 0.25
         _, laid = self.stage.carry(seat, down, up, now, over=True, pace=pace)
         top = self.stage.top(up)
         assert top is not None
-        rulings = self._tell(Shown(at=_at(laid), seat=seat, card=Card(top.card), pile=up, source=down))
+        rulings = self.tell(Shown(at=at(laid), seat=seat, card=Card(top.card), pile=up, source=down))
         now = self._carry_out(rulings, laid)
         turn = self.match.state.turn
         eligible = tuple(s for s in range(len(self.setup.players)) if self.match.state.held(s))
@@ -119,12 +96,10 @@ class SnapFilm:
             )
             if lift is None:
                 continue
-            told.append(Slap(at=_at(contact), seat=plan.seat, pile=SPOT, layer=len(lifts)))
-            told.append(Lifted(at=_at(lift), seat=plan.seat, pile=SPOT))
+            told.append(Slap(at=at(contact), seat=plan.seat, pile=SPOT, layer=len(lifts)))
+            told.append(Lifted(at=at(lift), seat=plan.seat, pile=SPOT))
             lifts.append(lift)
-        rulings: list[Ruling] = []
-        for event in sorted(told, key=lambda event: event.at.at_ns):
-            rulings += self._tell(event)
+        rulings = self.tell_in_order(told)
         return self._carry_out(rulings, max([shown_s + 0.5, *lifts]) + 0.1)
 
     def _carry_out(self, rulings: Sequence[Ruling], now: float) -> float:
@@ -161,7 +136,7 @@ class SnapFilm:
             under=over,
             pace=float(self.rng.uniform(0.9, 1.2)),
         )
-        self._tell(Moved(at=_at(laid), seat=seat, source=source, target=target))
+        self.tell(Moved(at=at(laid), seat=seat, source=source, target=target))
         return laid + 0.12
 
     def _pay(self, giver: Seat, receiver: Seat, now: float) -> float:
@@ -173,7 +148,7 @@ class SnapFilm:
         _, laid = self.stage.carry(
             giver, source, Pile("down", receiver), now, over=source.kind == "up", under=True
         )
-        self._tell(Moved(at=_at(laid), seat=giver, source=source, target=Pile("down", receiver), count=1))
+        self.tell(Moved(at=at(laid), seat=giver, source=source, target=Pile("down", receiver), count=1))
         return laid + 0.2
 
     def _feint(self, seat: Seat, shown_s: float) -> None:
@@ -181,10 +156,6 @@ class SnapFilm:
         at_s = shown_s + float(self.rng.uniform(0.45, 0.8))
         family = Family.HOVER if self.rng.random() < 0.6 else Family.BRUSH
         self.stage.strike(seat, SPOT, at_s, how=Strike.OBLIQUE, family=family)
-
-
-def _at(seconds: float) -> Instant:
-    return Instant(round(seconds * 1e9))
 
 
 def snap_film(
@@ -199,11 +170,9 @@ def snap_film(
     """The film of one seed: its game, and its script."""
     rng = np.random.default_rng([seed, 0x5A4B])
     count = players or int(rng.integers(2, 5))
-    names = ("Anna", "Bert", "Cleo", "Dana", "Egon", "Fria", "Gus", "Hana", "Ivo", "Jana", "Karl", "Lea")
     film = SnapFilm(
-        names[:count],
+        players_arms(count, rng),
         table_mm,
-        {seat: ArmLook.seeded(rng, left=False) for seat in range(count)},
         rng,
         deck=short_deck() if short else None,
         dealer=int(rng.integers(count)),

@@ -11,6 +11,7 @@ from scipy import signal  # type: ignore[import-untyped]  # scipy ships no types
 
 from vision.films.encode import SAMPLE_RATE
 from vision.films.script import Sound
+from vision.films.voices import spoken
 
 Wave = NDArray[np.float32]
 
@@ -87,6 +88,11 @@ def soundtrack(
     for heard in sounds:
         if heard.kind == "slap":
             wave, lead_s = slap(rng, surface), 0.0
+        elif heard.kind == "call":
+            said = spoken(heard.words, heard.seat)
+            if said is None:
+                continue
+            wave, lead_s = said, 0.0
         else:
             wave, lead_s = card(rng), CARD_LEAD_S
         start = round((heard.at_s - lead_s) * SAMPLE_RATE)

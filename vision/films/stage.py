@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from referee.cards import Card, Pile, Seat
+from referee.cards import Pile, Seat
 from referee.events import Event
 from referee.game import Layout
 from vision.films.arm_looks import ArmLook
@@ -116,9 +116,14 @@ class Stage:
 
     # --- piles ------------------------------------------------------------------------------------
 
-    def put(self, pile: Pile, cards: Sequence[Card], *, face_up: bool, at_s: float = 0.0) -> None:
-        """Cards lie there from the start, the last one on top."""
-        self.stacks[pile] = [self._lie(pile, card.name, face_up) for card in cards]
+    def add_place(self, pile: Pile, x_mm: float, y_mm: float, turn: float) -> None:
+        """A place that the game does not name: a hand held off the table, a packet put down for a moment."""
+        self.places[pile] = (x_mm, y_mm, turn)
+        self.stacks.setdefault(pile, [])
+
+    def put(self, pile: Pile, cards: Sequence[str], *, face_up: bool, at_s: float = 0.0) -> None:
+        """Cards (their names) lie there from the start, the last one on top."""
+        self.stacks[pile] = [self._lie(pile, card, face_up) for card in cards]
         self._note(pile, at_s)
 
     def top(self, pile: Pile) -> Lying | None:
@@ -146,7 +151,8 @@ class Stage:
 
     # --- hands ------------------------------------------------------------------------------------
 
-    def _inward(self, seat: Seat, right: bool = True) -> tuple[float, float]:
+    def inward(self, seat: Seat, right: bool = True) -> tuple[float, float]:
+        """The seat's direction to the table's middle, of length 1."""
         hand = self.hands[seat, right]
         dx, dy = hand.home[0] - hand.root[0], hand.home[1] - hand.root[1]
         length = math.hypot(dx, dy)
@@ -234,7 +240,7 @@ class Stage:
         block, rest = stack[-count:], stack[:-count]
         top = block[-1]
         grip = (CARD_MM[1] / 2 - 24.0) if count == 1 else 14.0
-        inward = self._inward(seat, right)
+        inward = self.inward(seat, right)
         ground = len(rest) * CARD_THICKNESS_MM
         tip = (top.x_mm - inward[0] * grip, top.y_mm - inward[1] * grip)
         there = self.reach(
@@ -362,7 +368,7 @@ class Stage:
     def finish(self, duration_s: float) -> Script:
         """The script of all that was set in motion."""
         tracks = tuple(
-            HandTrack(hand.seat, hand.right, hand.root, self._inward(hand.seat, hand.right), tuple(hand.keys))
+            HandTrack(hand.seat, hand.right, hand.root, self.inward(hand.seat, hand.right), tuple(hand.keys))
             for hand in self.hands.values()
             if hand.keys
         )

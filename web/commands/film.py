@@ -13,7 +13,7 @@ HELP = "render a game played by bots, with its exact truth beside it"
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser.add_argument("game", metavar="GAME", help="snap")
+    parser.add_argument("game", metavar="GAME", help="snap, trash or hit-the-deck")
     parser.add_argument("out", metavar="OUT.mp4", type=Path, help="the film; OUT.truth.jsonl and OUT.table.toml too")
     parser.add_argument("--seed", type=int, default=1, help="what is played and how it looks (default 1)")
     parser.add_argument("--seconds", type=float, default=60.0, help="about how long (default 60)")
