@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,8 @@ from referee.events import Amend, Answer, Event, Insert, Overrule, Redo, Shout, 
 from referee.game import NotInThisGame
 from referee.instant import Instant
 from referee.match import Judgement, Match
-from referee.recording import dump
+from referee.recording import Header, Note, dump, read
+from referee.ruling import Ruling
 from web.board import Shower
 from web.config import Chosen
 from web.notation import Notation, readable
@@ -25,15 +27,52 @@ _MS = 1_000_000
 _LONGEST_TYPED = 400
 
 
+class KeptFile:
+    """A recording that grows with every event; what `append` has returned from is on the disk."""
+
+    def __init__(self, path: Path, chosen: Chosen) -> None:
+        """Begin a recording, or go on with one of the same match; a last line that was cut off is dropped."""
+        self._path = path
+        try:
+            whole, _, cut = path.read_bytes().rpartition(b"\n") if path.exists() else (b"", b"", b"")
+            lines = list(read((whole + b"\n").decode("utf-8").splitlines())) if whole else []
+            if lines and lines[0] != chosen.header:
+                raise BadInput.of(str(path), "a recording of this match, or a new file", "a recording of another one")
+            self.events = tuple(line for line in lines[1:] if not isinstance(line, Header | Ruling | Note))
+            if cut:
+                os.truncate(path, len(whole) + 1)
+        except (OSError, UnicodeDecodeError, BadInput) as error:
+            reason = str(error) if isinstance(error, BadInput) else getattr(error, "strerror", None) or "other bytes"
+            raise BadInput(f"{path}: {reason}") from error
+        if not lines:
+            self._write(dump(chosen.header))
+
+    def append(self, event: Event) -> None:
+        """Keep one event."""
+        self._write(dump(event))
+
+    def _write(self, line: str) -> None:
+        try:
+            with self._path.open("ab") as file:
+                file.write(line.encode("utf-8") + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise BadInput.of(str(self._path), "room to keep what was typed", error.strerror or "none") from error
+
+
 class Keeper:
     """One match kept by typing; each line gives the lines to show."""
 
-    def __init__(self, chosen: Chosen, words: Words) -> None:
-        """Begin with an empty log."""
+    def __init__(self, chosen: Chosen, words: Words, *, kept: KeptFile | None = None) -> None:
+        """Begin with an empty log, or go on with the one in a file; every event is then kept in it at once."""
         self.chosen = chosen
+        self._kept = kept
         self.words = words
         self.match: Match[Any] = Match(chosen.game, chosen.setup)
         self.shower = Shower.of(chosen, words.language)
+        if kept is not None:
+            self.match.tell_all(kept.events)
         self._teller = Teller(chosen.game, chosen.setup.players, words)
         self.commands: dict[str, Callable[[str], list[str]]] = {
             "help": self._help,
@@ -63,10 +102,18 @@ class Keeper:
         """Reads and writes with the names of those who play now."""
         return self.shower.naming(self.match).notation
 
+    def _tell(self, event: Event) -> Judgement:
+        judgement = self.match.tell(event)
+        if self._kept is not None:
+            self._kept.append(judgement.event)
+        return judgement
+
     def greeting(self) -> list[str]:
         """What is shown before the first line."""
         names = self.words.and_(self.teller.players)
+        gone_on = [self.words.say("keeper", "gone_on", count=len(self.match.log))] if self.match.log else []
         return [
+            *gone_on,
             self.words.say("keeper", "welcome", game=self.words.game(self.chosen.game.name), names=names),
             self._standing(),
         ]
@@ -104,7 +151,7 @@ class Keeper:
     def _happened(self, text: str) -> list[str]:
         told = []
         for event in typed_events(text, self.notation, self.match.log):
-            judgement = self.match.tell(event)
+            judgement = self._tell(event)
             told += [self._echo(judgement.event), *self._ruled(judgement)]
         return [*told, self._standing()]
 
@@ -255,7 +302,7 @@ class Keeper:
         return self._told(Answer(at=self._now(), question=question.key, says=says))
 
     def _told(self, event: Event) -> list[str]:
-        judgement = self.match.tell(event)
+        judgement = self._tell(event)
         return [self._echo(judgement.event), *self._ruled(judgement), self._standing()]
 
     def _overrule(self, text: str) -> list[str]:
@@ -268,7 +315,7 @@ class Keeper:
         return self._corrected(Overrule(at=self._now(), of=ruling.id, says=choice, reason=reason.strip()))
 
     def _corrected(self, event: Event) -> list[str]:
-        judgement = self.match.tell(event)
+        judgement = self._tell(event)
         refused = [
             self.words.say("keeper", "refused", id=number, reason=reason)
             for number, reason in self.match.refused.items()
@@ -320,9 +367,9 @@ class Keeper:
         raise BadInput.of("answer", " or ".join(worded.values()), repr(text)[:60])
 
 
-def keep(chosen: Chosen, words: Words) -> None:
-    """Let a person type until the input ends or they quit."""
-    keeper = Keeper(chosen, words)
+def keep(chosen: Chosen, words: Words, path: Path | None = None) -> None:
+    """Let a person type until the input ends or they quit; ``path``: where every event is kept at once."""
+    keeper = Keeper(chosen, words, kept=None if path is None else KeptFile(path, chosen))
     say = words.say
     typing = sys.stdin.isatty()
     if typing:

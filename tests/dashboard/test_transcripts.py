@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from referee.bad_input import BadInput
 from web.cli import main
 from web.config import choose
 from web.games import game_named, games
-from web.keeper import Keeper
+from web.keeper import Keeper, KeptFile
 from web.words import words
 
 TRANSCRIPTS = Path(__file__).parent / "transcripts"
@@ -53,6 +54,36 @@ def test_what_is_typed_into_the_program_is_answered_as_in_the_transcript(monkeyp
     assert main(["referee", "snap", "--players", "Ana,Ben,Cleo", "--dealer", "Cleo", "--interactive"]) == 0
     answered = [line for line in lines if not line.startswith(">")]
     assert capsys.readouterr().out.splitlines()[: len(answered)] == answered
+
+
+def test_what_is_typed_is_kept_at_once_and_gone_on_with(tmp_path) -> None:
+    """The file is read while the first keeper still holds it, as after a kill; its last line is cut off."""
+    path = tmp_path / "evening.jsonl"
+    chosen = choose(game_named("snap"), players("snap"), dealer=2)
+    typed = ["ana turns 7h", "ben turns 7s", "slap cleo, ana", "wait", "undo 3", "redo 3", "cleo turns ?"]
+    keeper = Keeper(chosen, words("en"), kept=KeptFile(path, chosen))
+    for line in typed:
+        keeper.type(line)
+    with path.open("ab") as file:
+        file.write(b'{"kind": "event", "id": 9, "ev')
+    again = Keeper(chosen, words("en"), kept=KeptFile(path, chosen))
+    assert again.greeting()[0] == "Going on after 8 events."
+    assert (again.match.log, again.match.rulings) == (keeper.match.log, keeper.match.rulings)
+    again.type("answer 2c")
+    assert KeptFile(path, chosen).events == again.match.log
+    other = choose(game_named("snap"), players("snap"), dealer=1)
+    with pytest.raises(BadInput, match=r"evening.jsonl: .*expected a recording of this match, or a new file"):
+        KeptFile(path, other)
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe\n", b"not a recording\n"])
+def test_a_file_that_is_no_recording_is_not_gone_on_with(tmp_path, content) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_bytes(content)
+    with pytest.raises(BadInput) as refused:
+        KeptFile(path, choose(game_named("snap"), players("snap")))
+    assert "\n" not in str(refused.value)
+    assert path.read_bytes() == content
 
 
 def test_a_line_of_a_million_letters_is_refused_shortly() -> None:

@@ -39,6 +39,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="events and rulings as JSON lines")
     parser.add_argument("--interactive", action="store_true", help="type what happens, also where input is a pipe")
+    parser.add_argument(
+        "--keep", type=Path, metavar="FILE.jsonl", help="keep what is typed in this recording, and go on with it"
+    )
     parser.add_argument("--lang", default=DEFAULT_LANGUAGE, metavar="LANGUAGE", help="the language of the words")
 
 
@@ -48,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     if args.interactive or (args.events is None and sys.stdin.isatty()):
         if args.instead is not None or args.json:
             raise BadInput.of("referee", "--as and --json with a recording", "no recording")
-        keep(_chosen(args, None), words(args.lang))
+        keep(_chosen(args, None), words(args.lang), args.keep)
         return 0
     if args.events in (None, "-"):
         _judge(args, sys.stdin.buffer, "standard input")
