@@ -9,6 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from referee.bad_input import BadInput
 from web.cli import main
@@ -54,6 +56,39 @@ def test_what_is_typed_into_the_program_is_answered_as_in_the_transcript(monkeyp
     assert main(["referee", "snap", "--players", "Ana,Ben,Cleo", "--dealer", "Cleo", "--interactive"]) == 0
     answered = [line for line in lines if not line.startswith(">")]
     assert capsys.readouterr().out.splitlines()[: len(answered)] == answered
+
+
+LINES = {
+    path.stem.replace("_", "-"): [
+        line[1:].strip() for line in path.read_text(encoding="utf-8").splitlines() if line.startswith(">")
+    ]
+    for path in sorted(TRANSCRIPTS.glob("*.txt"))
+}
+COMMANDS = (
+    "undo",
+    "redo",
+    "undo 2",
+    "redo 3",
+    "amend 2 nothing",
+    "why",
+    "why 1",
+    "answer yes",
+    "overrule 1 void because",
+)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+@pytest.mark.parametrize("game", sorted(LINES))
+def test_whatever_is_typed_in_whatever_order_is_answered(game, data) -> None:
+    keeper = Keeper(choose(game_named(game), players(game)), words("en"))
+    lines = st.one_of(st.sampled_from(LINES[game]), st.sampled_from(COMMANDS), st.text(max_size=30))
+    for line in data.draw(st.lists(lines, max_size=25)):
+        if not line.startswith("save"):
+            assert isinstance(keeper.type(line), list)
+    again = Keeper(keeper.chosen, words("en"))
+    again.match.tell_all(keeper.match.log)
+    assert (again.match.rulings, again.match.board) == (keeper.match.rulings, keeper.match.board)
 
 
 def test_what_is_typed_is_kept_at_once_and_gone_on_with(tmp_path) -> None:
