@@ -9,7 +9,7 @@ import pytest
 from vision.benches.labelled import Kind, Label
 from vision.detections import CARD_FACE, Detections
 from vision.training.cards_art import BACK, CARDS, JOKER
-from vision.training.photos import Labeller, PhotoCard, class_of, held_out, in_a_corner, matched
+from vision.training.photos import Labeller, PhotoCard, class_of, held_out, in_a_corner, in_a_mirror, matched
 
 TALL = np.array([[40, 30], [103, 30], [103, 118], [40, 118]], np.float32)
 
@@ -80,15 +80,25 @@ def test_a_flipped_picture_is_told_by_its_cards(dark: str, mirrored: bool) -> No
     columns = slice(40, 70) if dark == "left" else slice(73, 103)
     picture[30:118, columns] = 60
     labeller = Labeller(None, SeesLeftAndRight())  # type: ignore[arg-type]  # only the reader is asked
-    assert labeller.mirrored(picture, [PhotoCard("7h", TALL)]) is mirrored
+    assert (labeller.upright_gain(picture, [PhotoCard("7h", TALL)]) < 0) is mirrored
+    back, cards = in_a_mirror(picture, [PhotoCard("7h", TALL)])
+    assert (labeller.upright_gain(back, cards) < 0) is not mirrored
 
 
-def test_a_picture_without_known_cards_is_not_called_mirrored() -> None:
+def test_of_a_picture_without_known_cards_it_cannot_be_told() -> None:
     labeller = Labeller(None, SeesLeftAndRight())  # type: ignore[arg-type]  # only the reader is asked
-    assert labeller.mirrored(table_with(TALL), [PhotoCard("K", TALL)]) is False
+    assert labeller.upright_gain(table_with(TALL), [PhotoCard("K", TALL)]) == 0
 
 
 def test_one_picture_in_eight_is_kept_for_validation_and_stays_so() -> None:
     kept = [held_out(Path(f"IMG_{number}.jpg")) for number in range(2000)]
     assert 0.09 < np.mean(kept) < 0.16
     assert held_out(Path("a/IMG_7.jpg")) == held_out(Path("b/IMG_7.jpg"))
+
+
+def test_a_mirrored_quad_is_still_clockwise_with_a_short_side_first() -> None:
+    picture, (card,) = in_a_mirror(table_with(TALL), [PhotoCard("7h", TALL)])
+    assert cv2.contourArea(card.quad, oriented=True) > 0
+    assert np.linalg.norm(card.quad[0] - card.quad[1]) < np.linalg.norm(card.quad[1] - card.quad[2])
+    x, y = card.quad.mean(axis=0).astype(int)
+    assert picture[y, x].min() > 200

@@ -195,8 +195,12 @@ def _save(path: Path, net: Any, mean: Any, optimiser: Any, step: int) -> None:
     scratch.rename(path)
 
 
-def export(start: Path, checkpoint: Path, onnx_file: Path) -> None:
-    """Write the running mean as ONNX: input `images` (1, 3, h, w), output (1, 4 + classes + 1, anchors)."""
+def export(start: Path, checkpoint: Path, onnx_file: Path, classes: Sequence[str] = CLASSES) -> None:
+    """Write the running mean as ONNX, answering for some of the classes only.
+
+    Input `images` (1, 3, h, w), output `output0` (1, 4 + classes + 1, anchors): x, y, w, h, scores, angle.
+    Faces and backs are looked for in whole pictures, index corners in zoomed parts: one training, two files.
+    """
     net = load(start)
     import torch
 
@@ -204,6 +208,13 @@ def export(start: Path, checkpoint: Path, onnx_file: Path) -> None:
     net.eval()
     net = net.fuse()
     head = net.model[-1]
+    kept = [CLASSES.index(name) for name in classes]
+    for branch in head.cv3:
+        last = branch[-1]
+        last.weight = torch.nn.Parameter(last.weight[kept])
+        last.bias = torch.nn.Parameter(last.bias[kept])
+        last.out_channels = len(kept)
+    head.nc, head.no = len(kept), len(kept) + 4 * head.reg_max
     head.export, head.format, head.dynamic = True, "onnx", True
     torch.onnx.export(
         net,

@@ -25,6 +25,8 @@ from vision.training.light import light, take
 # A predicted quad is taken for the labelled card when its bounding box and the label agree this well: looser
 # ones are neighbours or half cards, stricter ones throw away cards whose label covers only the visible part.
 AGREEMENT = 0.8
+# Nats by which a picture must be likelier one way round than the other before the reader learns from it.
+TOLD_ABOVE = 1.5
 # One picture in eight of every train folder is kept for validation, chosen by its name so that it stays so.
 HELD_OUT_OF = 8
 
@@ -42,14 +44,22 @@ class PhotoCard:
 
 @dataclass(frozen=True, slots=True)
 class Photo:
-    """A photograph with the labelled cards whose quads are known, and what was found but not labelled."""
+    """A photograph with the labelled cards whose quads are known, and all that was found.
+
+    upright_gain: how much likelier its labels are as it is than in a mirror, in nats; 0 where nothing tells.
+    """
 
     path: Path
     labels: tuple[Label, ...]
     cards: tuple[PhotoCard, ...]
     all_found: Detections
-    mirrored: bool
+    upright_gain: float
     all_labelled: bool
+
+    @property
+    def mirrored(self) -> bool:
+        """Whether it reads better in a mirror."""
+        return self.upright_gain < 0
 
 
 def held_out(path: Path) -> bool:
@@ -86,22 +96,20 @@ class Labeller:
                 image = open_photo(photo.path)
                 found = self._finder.detect(image)
                 cards = matched(photo.labels, found, image)
-                yield Photo(
-                    photo.path, photo.labels, cards, found, self.mirrored(image, cards), photo.all_labelled
-                )
+                gain = self.upright_gain(image, cards)
+                yield Photo(photo.path, photo.labels, cards, found, gain, photo.all_labelled)
 
-    def mirrored(self, image: Image, cards: Sequence[PhotoCard]) -> bool:
-        """Whether the cards read better as labelled in a mirror: the picture was flipped."""
+    def upright_gain(self, image: Image, cards: Sequence[PhotoCard]) -> float:
+        """How much likelier the labels are in the picture as it is than in its mirror image, in nats."""
         known = [(card.quad, number) for card in cards if (number := class_of(card.label)) is not None]
         known = [(quad, number) for quad, number in known if number <= JOKER]
         if not known:
-            return False
+            return 0.0
         crops = np.stack([cut_out(image, quad) for quad, _ in known])
         right = self._reader.probabilities(crops)
         flipped = self._reader.probabilities(np.ascontiguousarray(crops[:, :, ::-1]))
         rows, columns = np.arange(len(known)), np.array([number for _, number in known])
-        gain = np.log(right[rows, columns] + 1e-3) - np.log(flipped[rows, columns] + 1e-3)
-        return bool(gain.sum() < 0)
+        return float((np.log(right[rows, columns] + 1e-3) - np.log(flipped[rows, columns] + 1e-3)).sum())
 
 
 def matched(labels: Sequence[Label], found: Detections, image: Image) -> tuple[PhotoCard, ...]:
@@ -160,16 +168,20 @@ def real_crops(
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int16]]:
     """Crops of labelled cards, (n, h, w, 3) uint8 BGR, and classes (n,).
 
+    Mirrored photographs are turned back; those of which it can't be told are left out.
     Each card is cut out `repeats` times: the quad as found, fitted to the edges or jittered, under other light.
     A rank alone gets the suit that `reader` is sure of among cards of that rank, else it is left out.
     """
     crops: list[Image] = []
     classes: list[int] = []
     for photo in photos:
-        if photo.mirrored:
+        labelled = any(class_of(card.label) is not None for card in photo.cards)
+        if labelled and abs(photo.upright_gain) < TOLD_ABOVE:
             continue
-        image = open_photo(photo.path)
-        for card in photo.cards:
+        image, cards = open_photo(photo.path), photo.cards
+        if photo.mirrored:
+            image, cards = in_a_mirror(image, cards)
+        for card in cards:
             number = class_of(card.label)
             if number is None and reader is not None:
                 number = _suit_read(image, card, reader)
@@ -181,6 +193,17 @@ def real_crops(
                 crops.append(_jittered(image, quad, rng, plain=k == 0))
                 classes.append(number)
     return np.stack(crops), np.array(classes, np.int16)
+
+
+def in_a_mirror(image: Image, cards: Sequence[PhotoCard]) -> tuple[Image, tuple[PhotoCard, ...]]:
+    """A picture and its cards, left and right exchanged; quads stay clockwise with a short side first."""
+    width = image.shape[1]
+    swapped = []
+    for card in cards:
+        quad = card.quad[[1, 0, 3, 2]].copy()
+        quad[:, 0] = width - 1 - quad[:, 0]
+        swapped.append(PhotoCard(card.label, quad))
+    return np.ascontiguousarray(image[:, ::-1]), tuple(swapped)
 
 
 def _suit_read(image: Image, card: PhotoCard, reader: FaceReader) -> int | None:

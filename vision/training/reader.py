@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import cv2
 import numpy as np
 import numpy.typing as npt
 
-from vision.training.cards_art import CLASSES
+from vision.training.cards_art import CLASSES, NOTHING
 from vision.training.crops import CROP_HEIGHT, CROP_WIDTH
 
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 MEAN, STD = 0.5, 0.25
 WIDTHS = (24, 48, 96, 128, 160, 192)
 BATCH = 64
+#: How often a crop is laid on its side and called nothing: of a quad seen obliquely it can't be told which side is
+#: the short one, and the wrong way round must not be read.
+SIDEWAYS = 0.02
 
 
 def network() -> nn.Module:
@@ -135,6 +139,9 @@ def batches(pools: Sequence[Pool], rng: np.random.Generator) -> Iterator[tuple[A
         rows = [int(rng.integers(len(pool.classes))) for pool in chosen]
         crops = np.stack([pool.crops[row] for pool, row in zip(chosen, rows, strict=True)])
         classes = np.array([pool.classes[row] for pool, row in zip(chosen, rows, strict=True)], np.int64)
+        for i in np.flatnonzero(rng.random(BATCH) < SIDEWAYS):
+            crops[i] = cv2.resize(np.rot90(crops[i]), (CROP_WIDTH, CROP_HEIGHT), interpolation=cv2.INTER_AREA)
+            classes[i] = NOTHING
         yield torch.from_numpy(augmented(crops, rng)), torch.from_numpy(classes)
 
 
