@@ -220,7 +220,7 @@ def test_an_audit_says_what_is_missing_doubled_and_foreign(tmp_path: Path) -> No
     assert told["doubled"] == {"2c": 1}
     assert told["foreign"] == {"joker": 1}
     assert not told["complete"]
-    assert "missing: As, 7h" in in_lines(deck, deck.audit(cards), cards, ["a.jpg: unsure: 7c or 7s"])
+    assert "missing: 7h, As" in in_lines(deck, deck.audit(cards), cards, ["a.jpg: unsure: 7c or 7s"])
 
 
 def test_csv_has_a_row_for_each_card(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from vision.benches.labelled import BACK, Kind, Label, LabelledPhoto, LabelledSe
 from vision.cards.deck import Deck
 from vision.cards.enrol import crops_of, listed
 from vision.cards.photo import open_photo
+from vision.cards.quads import area
 from vision.cards.read import CardReader
 from vision.cards.seen import SeenCard
 from vision.detections import CARD_BACK, CARD_FACE, CARD_OUTLINE
@@ -31,6 +32,9 @@ HELP = "cards in real labelled photographs: found, read, abstained, invented"
 
 #: Pictures of a set that `--quick` reads, drawn with the seed.
 QUICK_PICTURES = 44
+
+#: An index takes 4 to 7 % of its card, a loosely drawn box around it up to twice that.
+LEAST_CARD_TO_INDEX = 6.0
 
 #: Bins of the stated confidence in `ece`.
 ECE_BINS = 10
@@ -267,6 +271,9 @@ def _distance(label: Label, one: SeenCard, size_px: tuple[int, int]) -> float:
             return 1 - overlap if overlap >= 0.5 else np.inf
         case Kind.CORNERS:
             centres = (label.boxes[:, :2] + label.boxes[:, 2:]) / 2
+            index_area = float((label.boxes[:, 2:] - label.boxes[:, :2]).prod(axis=1).max())
+            if area(one.quad) < LEAST_CARD_TO_INDEX * index_area:
+                return np.inf  # a quad around the index itself, not around the card
             inside = card_coordinates(one.quad, centres)
             from_edge = np.minimum(inside, 1 - inside)
             if (from_edge < 0).any() or (from_edge > 1 / 3).any():
