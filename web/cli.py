@@ -21,6 +21,7 @@ COMMANDS = {
     "audit": "web.commands.audit",
     "referee": "web.commands.referee",
     "film": "web.commands.film",
+    "deck": "web.commands.deck",
     "bench": "web.commands.bench",
 }
 

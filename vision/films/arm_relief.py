@@ -168,17 +168,28 @@ def _grid(box_mm: tuple[float, float, float, float], scale: float) -> tuple[Plan
 
 
 def _capsule(u: Plane, v: Plane, bone: Bone) -> tuple[Plane, Plane, Plane]:
-    """Signed distance to its outline (inside negative), height of its top, how far along it, 0 to 1."""
+    """Signed distance to its outline (inside negative), height of its top, how far along it, 0 to 1.
+
+    Further off than outlines grow together it is only far away and low.
+    """
     (u0, v0, z0), (u1, v1, z1) = bone.start, bone.end
     du, dv = u1 - u0, v1 - v0
-    along = np.clip(((u - u0) * du + (v - v0) * dv) / max(du * du + dv * dv, 1e-6), 0, 1)
-    distance = np.hypot(u - u0 - along * du, v - v0 - along * dv)
+    reach = 0.5 * math.hypot(du, dv) + max(bone.start_radius, bone.end_radius) + 17.0
+    near = _window(u, v, ((u0 + u1) / 2, (v0 + v1) / 2), reach)
+    x, y = u[near] - np.float32(u0), v[near] - np.float32(v0)
+    along = np.clip((x * du + y * dv) / max(du * du + dv * dv, 1e-6), 0, 1)
+    x -= along * du
+    y -= along * dv
+    distance = cv2.magnitude(x, y)
     radius = bone.start_radius + along * (bone.end_radius - bone.start_radius)
     middle = z0 + along * (z1 - z0)
     # Outside the outline the height falls on smoothly, so that the normals at the edge are well behaved.
     inside = np.sqrt(np.maximum(radius * radius - distance * distance, 0.0))
-    top = middle + 0.85 * inside - 1.5 * np.maximum(distance - radius, 0.0)
-    return distance - radius, top, along
+    out = np.full_like(u, 1e3), np.full_like(u, -60.0), np.zeros_like(u)
+    out[0][near] = distance - radius
+    out[1][near] = middle + 0.85 * inside - 1.5 * np.maximum(distance - radius, 0.0)
+    out[2][near] = along
+    return out
 
 
 def _union(first: Plane, second: Plane, blend: float) -> Plane:
@@ -460,7 +471,7 @@ def arm_relief(look: ArmLook, px_per_mm: float) -> Relief:
     for side in (-1, 1):
         tendon = np.exp(-(((v - side * 4.0) / 2.5) ** 2)) * np.clip(1 + u / 110.0, 0, 1)
         height = height + 0.5 * look.age * tendon
-    if look.hair > 0:
+    if look.hair > 0 and (look.sleeve is None or look.sleeve.cuff_mm > 30):
         albedo = albedo * (1 - 0.55 * look.hair * _hair(rng, u.shape, scale)[..., None])
     gloss = np.full_like(u, 0.2)
     alpha = _coverage(outline, scale) * np.clip((14.0 - u) / 22.0, 0, 1)  # grows out of the wrist's stub
@@ -485,11 +496,12 @@ def arm_relief(look: ArmLook, px_per_mm: float) -> Relief:
 def _hair(rng: np.random.Generator, shape: tuple[int, int], scale: float) -> Plane:
     """Thin strokes that lie slantwise along the forearm, 0 to 1."""
     canvas = np.zeros(shape, dtype=np.float32)
-    for _ in range(1500):
-        x, y = rng.uniform(0, shape[1]), rng.uniform(0, shape[0])
-        length, angle = rng.uniform(3, 9) * scale, 0.45 + rng.normal(0, 0.4)
-        ends = np.array([[x, y], [x + length * math.cos(angle), y + length * math.sin(angle)]])
-        cv2.polylines(canvas, [np.round(ends * 16).astype(np.int32)], False, 1.0, 1, cv2.LINE_AA, 4)
+    count = 1500
+    start = rng.uniform(0, 1, (count, 2)) * (shape[1], shape[0])
+    length, angle = rng.uniform(3, 9, count) * scale, 0.45 + rng.normal(0, 0.4, count)
+    ends = start + length[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+    strokes = np.round(np.stack([start, ends], axis=1) * 16).astype(np.int32)
+    cv2.polylines(canvas, list(strokes), False, 1.0, 1, cv2.LINE_AA, 4)
     return np.clip(_blur(canvas, 0.35 * scale) * np.float32(0.6), 0, 1)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any, Protocol
@@ -43,7 +43,7 @@ NOWHERE: Rect = (0, 0, 0, 0)
 SHADOW_BLURS_MM = (1.5, 4.0, 9.0, 18.0, 32.0)
 """Spread (one standard deviation) of the shadow sprites; the one that fits the height is painted."""
 
-BAND_PX = 48
+BAND_PX = 64
 """An arm that lies aslant is painted in bands of so many rows, for its bounding box is mostly empty."""
 
 KNOT_PX = 8
@@ -244,13 +244,14 @@ def _lit(relief: Relief, light: Light, heading_rad: float, *, goes_on: bool) -> 
     shade = open_sky * (light.ambient + (1 - light.ambient) * direct) * light.strength
     half = np.array([lu, lv, up + 1.0])
     half = half / np.linalg.norm(half)
-    mirror = np.clip((-gx * half[0] - gy * half[1] + half[2]) * steep, 0, 1)
-    shine = relief.gloss * (0.10 * mirror**18 + 0.55 * relief.gloss * mirror**90) * light.strength * (1 - light.ambient)
+    mirror = np.clip((-gx * half[0] - gy * half[1] + half[2]) * steep, 0, 1).astype(np.float32)
+    broad, narrow = cv2.pow(mirror, 18), cv2.pow(mirror, 90)
+    shine = relief.gloss * (0.10 * broad + 0.55 * relief.gloss * narrow) * (light.strength * (1 - light.ambient))
     tint = np.array(light.colour[::-1], dtype=np.float32)
     # The albedo is as a screen shows it under plain light. Shading is multiplied in linear light, and is
     # warmer than grey in the dark: light that goes through skin and cloth comes out redder.
     lit = np.minimum(shade, 1.6).astype(np.float32)
-    warm = cv2.merge([np.power(lit, 1.06 / 2.2), np.power(lit, 1.0 / 2.2), np.power(lit, 0.90 / 2.2)])
+    warm = cv2.merge([cv2.pow(lit, 1.06 / 2.2), cv2.pow(lit, 1.0 / 2.2), cv2.pow(lit, 0.90 / 2.2)])
     matt = relief.albedo * warm * tint ** np.float32(1 / 2.2)
     colour = np.clip(matt + shine[..., None] * tint * (1 - matt), 0, 1)
     alpha = relief.alpha[..., None]
@@ -312,31 +313,32 @@ def forearm_frames(look: ArmLook, places: ArmPlaces) -> Matrix:
     return frame
 
 
-def _outline(matrices: Matrix, sprite_size: tuple[int, int]) -> NDArray[np.float32] | None:
-    """The convex hull, (n, 2) px, of all that a sprite may touch under (..., 3, 3) matrices; None: behind the lens."""
+def _corners(matrices: Matrix, sprite_size: tuple[int, int]) -> NDArray[np.float32] | None:
+    """Where a sprite's corners come to, (n, 2) px, under (k, knots, 3, 3) matrices; None: behind the lens."""
     width, height = sprite_size
     corners = np.array([[0, 0, 1], [width - 1, 0, 1], [width - 1, height - 1, 1], [0, height - 1, 1]], dtype=np.float64)
-    at = matrices.reshape(-1, 3, 3) @ corners.T
+    some = matrices[:, :: max(1, (matrices.shape[1] - 1) // 4)]  # the lines between lie between
+    at = some.reshape(-1, 3, 3) @ corners.T
     depth = at[:, 2]
     if np.any(depth * np.sign(depth.flat[0]) <= 1e-9):
         return None
-    points = np.stack([at[:, 0] / depth, at[:, 1] / depth], axis=-1).reshape(-1, 2).astype(np.float32)
-    return np.asarray(cv2.convexHull(points), dtype=np.float32).reshape(-1, 2)
+    return np.stack([at[:, 0] / depth, at[:, 1] / depth], axis=-1).reshape(-1, 2).astype(np.float32)
 
 
-def _clip(low: ArrayLike, high: ArrayLike, canvas_size: tuple[int, int]) -> Rect:
+def _clip(low: Iterable[float], high: Iterable[float], canvas_size: tuple[int, int]) -> Rect:
     """Whole pixels around two corners, on the canvas."""
-    x0, y0 = (int(v) for v in np.floor(np.asarray(low)) - 1)
-    x1, y1 = (int(v) for v in np.ceil(np.asarray(high)) + 2)
+    (x, y), (x_end, y_end) = low, high
+    x0, y0, x1, y1 = math.floor(x) - 1, math.floor(y) - 1, math.ceil(x_end) + 2, math.ceil(y_end) + 2
     left, top, right, bottom = max(x0, 0), max(y0, 0), min(x1, canvas_size[0]), min(y1, canvas_size[1])
     return NOWHERE if right <= left or bottom <= top else (left, top, right - left, bottom - top)
 
 
-def _pieces(matrices: Matrix, sprite_size: tuple[int, int], canvas_size: tuple[int, int]) -> list[Rect]:
+def pieces(matrices: Matrix, sprite_size: tuple[int, int], canvas_size: tuple[int, int]) -> list[Rect]:
     """Rectangles that cover what a sprite may touch: several bands where one would be mostly empty."""
-    hull = _outline(matrices, sprite_size)
-    if hull is None:
+    points = _corners(matrices, sprite_size)
+    if points is None:
         return []
+    hull = np.asarray(cv2.convexHull(points), dtype=np.float32).reshape(-1, 2)
     whole = _clip(hull.min(axis=0), hull.max(axis=0), canvas_size)
     _, y, width, height = whole
     if width == 0 or cv2.contourArea(hull) > 0.7 * width * height or height < 2 * BAND_PX:
@@ -358,12 +360,13 @@ def _pieces(matrices: Matrix, sprite_size: tuple[int, int], canvas_size: tuple[i
     return bands
 
 
-def _warped(
-    sprite: NDArray[np.float32], back: Matrix, rect: Rect, read_out: ReadOut | None, coarse: int = 1
-) -> NDArray[np.float32]:
-    """The sprite as seen in `rect`, averaged over exposures; back: (k, knots, 3, 3) canvas px to sprite px."""
+def warped(sprite: Picture, back: Matrix, rect: Rect, read_out: ReadOut | None, coarse: int = 1) -> Picture:
+    """The sprite, float32 or uint8, as seen in `rect`, averaged over exposures.
+
+    back: (k, knots, 3, 3) canvas px to sprite px; coarse: the whole picture's lines to one of this canvas.
+    """
     x, y, width, height = rect
-    total: NDArray[np.float32] | None = None
+    total: Any = None
     flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
     shift = np.array([[1, 0, x], [0, 1, y], [0, 0, 1.0]])
     for knots in back:
@@ -372,12 +375,16 @@ def _warped(
         else:
             map_x, map_y = _rolling_maps(knots, rect, read_out, coarse)
             one = cv2.remap(sprite, map_x, map_y, cv2.INTER_LINEAR)
-        total = np.asarray(one if total is None else cv2.add(total, one, dst=total), dtype=np.float32)
+        if total is None:
+            total = one if sprite.dtype != np.uint8 or len(back) == 1 else one.astype(np.uint16)
+        else:
+            total = cv2.add(total, one, dst=total, dtype=cv2.CV_32F if sprite.dtype != np.uint8 else cv2.CV_16U)
     if total is None:
         raise ValueError("expected at least one exposure, got none")
     if len(back) > 1:
-        total *= np.float32(1.0 / len(back))
-    return total
+        share = 1.0 / len(back)
+        total = cv2.convertScaleAbs(total, alpha=share) if sprite.dtype == np.uint8 else total * np.float32(share)
+    return np.asarray(total)
 
 
 def _rolling_maps(
@@ -411,7 +418,7 @@ def _rolling_maps(
     return maps[0], maps[1]
 
 
-def _back(matrices: Matrix) -> Matrix:
+def inverses(matrices: Matrix) -> Matrix:
     """The inverses, scaled to 1 in their corner."""
     back = np.linalg.inv(matrices)
     return np.asarray(back / back[..., 2:, 2:])
@@ -442,7 +449,7 @@ class Layer:
         region[...] = mixed if canvas.dtype != np.uint8 else cv2.convertScaleAbs(mixed)
 
 
-def _three(plane: NDArray[np.float32]) -> NDArray[np.float32]:
+def _three(plane: Picture) -> NDArray[np.float32]:
     return np.asarray(cv2.merge([plane, plane, plane]), dtype=np.float32)
 
 
@@ -480,10 +487,10 @@ def arm_layers(
     for part, frames in reversed(parts) if sprite.hand_over else parts:
         matrices = projection @ frames @ part.to_mm
         sheet = part.picture.shape
-        pieces = _pieces(matrices, (sheet[1], sheet[0]), size_px)
-        back = _back(matrices) if pieces else matrices
-        for rect in pieces:
-            seen = _warped(part.picture, back, rect, read_out)
+        rects = pieces(matrices, (sheet[1], sheet[0]), size_px)
+        back = inverses(matrices) if rects else matrices
+        for rect in rects:
+            seen = warped(part.picture, back, rect, read_out)
             layers.append(Layer(rect, _three(1.0 - seen[..., 3]), np.ascontiguousarray(seen[..., :3])))
     return layers
 
@@ -517,7 +524,24 @@ def shadow_layers(
     surface_mm: float = 0.0,
     read_out: ReadOut | None = None,
 ) -> list[Layer]:
-    """What `paint_shadow` lays on a canvas of `size_px`: worked out at half the size, for it is soft."""
+    """What `paint_shadow` lays on a canvas of `size_px`."""
+    rect, keep = shadow_gain(size_px, sprite, places, projection, light, surface_mm, read_out)
+    return [Layer(rect, _three(keep))] if rect[2] else []
+
+
+def shadow_gain(
+    size_px: tuple[int, int],
+    sprite: ArmSprite,
+    places: ArmPlaces,
+    projection: Matrix,
+    light: Light,
+    surface_mm: float = 0.0,
+    read_out: ReadOut | None = None,
+) -> tuple[Rect, NDArray[np.float32]]:
+    """Where the shadow falls on a canvas of `size_px`, and (h, w) float32, what is left of the brightness there.
+
+    It is worked out at half the size, for it is soft.
+    """
     grid = _as_grid(places)
     half_size = ((size_px[0] + 1) // 2, (size_px[1] + 1) // 2)
     # A coarse pixel p covers fine pixels 2p and 2p + 1, whose middle is 2p + 0.5.
@@ -540,16 +564,16 @@ def shadow_layers(
             matrices = halved @ cast @ _few(frames) @ part.shadow_to_mm
             which = int(np.argmin(np.abs(np.log(np.array(SHADOW_BLURS_MM) / max(blur_mm, 0.5)))))
             sheet = part.shadows[which]
-            hull = _outline(matrices, (sheet.shape[1], sheet.shape[0]))
-            rect = NOWHERE if hull is None else _clip(hull.min(axis=0), hull.max(axis=0), half_size)
+            corners = _corners(matrices, (sheet.shape[1], sheet.shape[0]))
+            rect = NOWHERE if corners is None else _clip(corners.min(axis=0), corners.max(axis=0), half_size)
             if rect[2]:
-                seen = _warped(sheet, _back(matrices), rect, read_out, coarse=2)
+                seen = warped(sheet, inverses(matrices), rect, read_out, coarse=2)
                 seen *= np.float32(-min(depth, 0.85))
                 seen += np.float32(1.0)
                 dark.append((rect, seen))
     whole = union([rect for rect, _ in dark])
     if whole[2] == 0:
-        return []
+        return NOWHERE, np.ones((0, 0), dtype=np.float32)
     left, top, width, height_px = whole
     keep = np.ones((height_px, width), dtype=np.float32)
     for (x, y, w, h), amount in dark:
@@ -557,7 +581,7 @@ def shadow_layers(
     # Half of the light taken away is less than half as dark on a screen: the power is 1 / 2.2.
     soft = cv2.resize(cv2.pow(keep, 1 / 2.2), (2 * width, 2 * height_px), interpolation=cv2.INTER_LINEAR)
     rect = (2 * left, 2 * top, min(2 * width, size_px[0] - 2 * left), min(2 * height_px, size_px[1] - 2 * top))
-    return [Layer(rect, _three(np.ascontiguousarray(soft[: rect[3], : rect[2]], dtype=np.float32)))]
+    return rect, np.ascontiguousarray(soft[: rect[3], : rect[2]], dtype=np.float32)
 
 
 def paint_shadow(

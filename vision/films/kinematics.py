@@ -58,15 +58,20 @@ SHARED_SPREAD_MM = 16.0
 """Players aim at one pile: how far apart their palms land, one standard deviation a coordinate."""
 
 
+def _between(values: Times, low: float, high: float) -> Times:
+    """`np.clip` of few values, in a third of the time."""
+    return np.minimum(np.maximum(values, low), high)
+
+
 def _smooth(share: Times) -> Times:
     """0 to 1 with level ends."""
-    x = np.clip(share, 0.0, 1.0)
+    x = _between(share, 0.0, 1.0)
     return x * x * (3 - 2 * x)
 
 
 def _smooth_area(share: Times) -> Times:
     """The integral of `_smooth` from 0, for any share (it grows evenly after 1)."""
-    x = np.clip(share, 0.0, 1.0)
+    x = _between(share, 0.0, 1.0)
     return x * x * x * (1 - 0.5 * x) + np.maximum(share - 1.0, 0.0)
 
 
@@ -111,8 +116,8 @@ class Run:
         out = self.final * np.minimum(x, self.brake_s)
         if self.brake_s > 0:
             out = out + (self.peak - self.final) * self.brake_s * np.minimum(_smooth_area(x / self.brake_s), 0.5)
-        y = np.clip(x - self.brake_s, 0.0, self.even_s)
-        z = np.clip((x - self.brake_s - self.even_s) / self.start_s, 0.0, 1.0)
+        y = _between(x - self.brake_s, 0.0, self.even_s)
+        z = _between((x - self.brake_s - self.even_s) / self.start_s, 0.0, 1.0)
         return out + self.peak * y + self.peak * self.start_s * (z - _smooth_area(z))
 
 
@@ -265,7 +270,7 @@ class Motion:
         after = np.maximum(t - self.lag_s, 0.0)
         stop = speed * (1 - self.slide_share) * self.arrest_s * -np.expm1(-after / self.arrest_s)
         slide = speed * self.slide_share * self.slide_s * -np.expm1(-after / self.slide_s)
-        return np.asarray(ahead - speed * np.clip(t, 0.0, self.lag_s) - stop - slide)
+        return np.asarray(ahead - speed * _between(t, 0.0, self.lag_s) - stop - slide)
 
     @property
     def _pass_s(self) -> float:
@@ -288,7 +293,7 @@ class Motion:
         if self.cocked_mm > 0:
             # The wrist is down already; only the fingers come down, ever faster.
             coming = self.fall.to_go(-t - self.poised_s)
-            back = np.clip(-t / self.cocked_s, 0.0, 1.0)
+            back = _between(-t / self.cocked_s, 0.0, 1.0)
             tip = coming + give + self.cocked_mm * np.sin(0.5 * math.pi * back)
             wrist = coming + tilt * np.exp(-after / 0.02)
         else:
@@ -298,7 +303,7 @@ class Motion:
             low = coming + give
             if self.touches:
                 # The other end goes on falling until it lands too.
-                until = np.clip(t, 0.0, self._lands_s)
+                until = _between(t, 0.0, self._lands_s)
                 softly = np.exp(-np.maximum(t - self._lands_s, 0.0) / give_s)
                 other = coming + self.give_mm * softly + tilt - tilt * until / max(self._lands_s, 1e-6)
             else:

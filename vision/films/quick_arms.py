@@ -56,10 +56,22 @@ class QuickArm:
         for picture, frames, to_mm in reversed(parts) if self.sprite.hand_over else parts:
             _lay(canvas, picture, projection @ frames @ to_mm)
 
+    def coverage(self, size_px: tuple[int, int], places: ArmPlaces, projection: Matrix) -> tuple[Picture, Picture]:
+        """(h, w) uint8 both: how much the whole arm covers of each pixel, and the part from the wrist on alone."""
+        made = []
+        for picture, frames, to_mm in (
+            (self.hand, hand_frames(self.sprite.look, places), self.sprite.hand.to_mm),
+            (self.forearm, forearm_frames(self.sprite.look, places), self.sprite.forearm.to_mm),
+        ):
+            ink = np.full_like(picture, 0)
+            ink[..., 0] = ink[..., 3] = picture[..., 3]
+            canvas = np.zeros((size_px[1], size_px[0], 3), np.uint8)
+            _lay(canvas, ink, projection @ frames @ to_mm)
+            made.append(np.ascontiguousarray(canvas[..., 0]))
+        return np.asarray(cv2.max(made[0], made[1]), np.uint8), made[0]
 
-def paint_shadows(
-    canvas: Picture, arms: Sequence[tuple[QuickArm, ArmPlaces]], projection: Matrix, lamp: Light
-) -> None:
+
+def paint_shadows(canvas: Picture, arms: Sequence[tuple[QuickArm, ArmPlaces]], projection: Matrix, lamp: Light) -> None:
     """Darken a canvas under all those arms at once."""
     height, width = canvas.shape[:2]
     small = (-(-width // COARSE), -(-height // COARSE))

@@ -504,6 +504,43 @@ class Renderer:
         self._groups = {group.rect: group.state for group in groups}
         return self._shown
 
+    # --- what is where, for labels ------------------------------------------------------------------
+
+    def cards_seen(self, at_s: float) -> list[tuple[str, bool, Quad, bool]]:
+        """(name, face up, (4, 2) px quad without lens distortion, carried) of every top card.
+
+        For the moment of the frame painted last. A carried card that stands nearly on edge is left out.
+        """
+        seen = [
+            (stack[-1].card, stack[-1].face_up, self.card_quad(stack[-1], len(stack) * CARD_THICKNESS_MM), False)
+            for pile, stack in self._stacks.items()
+            if stack and pile.kind != "spot"
+        ]
+        for thing in self._things(at_s):
+            if thing.move is None or thing.move.under is not None:
+                continue
+            pose = thing.move.pose(at_s)
+            if abs(math.cos(pose.over)) < 0.6:
+                continue
+            side, quad, _ = self._block_quads(thing.move, pose)[-1]
+            top = thing.move.stack[-1]
+            seen.append((top.card if side is None else side, side is not None, quad, True))
+        return seen
+
+    def arm_masks(self, at_s: float) -> list[tuple[int, Picture, Picture]]:
+        """(seat, whole arm, hand alone) of every arm in the picture, (h, w) uint8 coverage, lens left out."""
+        width, height = self.camera.size_px
+        masks = []
+        for thing in self._things(at_s):
+            arm = self._arm(thing, at_s)
+            if arm is None:
+                continue
+            quick, places = arm
+            seat = thing.strike.seat if thing.strike is not None else thing.hand.seat if thing.hand else 0
+            whole, hand = quick.coverage((width, height), places, self._projection)
+            masks.append((seat, whole, hand))
+        return masks
+
 
 def _area(quad: Quad) -> float:
     x, y = quad[:, 0], quad[:, 1]

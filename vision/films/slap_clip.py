@@ -222,8 +222,8 @@ class SlapClip:
             made.append(Visitor(motion, sprite))
         return tuple(made)
 
-    def _base(self, rng: np.random.Generator) -> NDArray[np.float32]:
-        """(h, w, 3) float32: the table with its pile and the cards around, no hands."""
+    def _base(self, rng: np.random.Generator) -> Picture:
+        """(h, w, 3) uint8: the table with its pile and the cards around, no hands."""
         spec, camera = self.spec, self._camera
         width, height = spec.size_px
         scale = spec.px_per_mm * 1.1
@@ -260,7 +260,7 @@ class SlapClip:
             face = names.pop() if face_up else None
             self._lay(canvas, sprites, face, spot, lean + rng.normal(0, 0.12), card * CARD_THICKNESS_MM)
         gain = light_gain(rng, height, width, vignette=0.06, slope=0.16)
-        return np.asarray(canvas * gain[..., None], dtype=np.float32)
+        return np.asarray(np.clip(canvas * gain[..., None], 0, 255).round(), dtype=np.float32).astype(np.uint8)
 
     def _lay(
         self,
@@ -476,11 +476,11 @@ class _Noise:
         self._spread = (spec.noise * np.sqrt(0.35 + 0.65 * steps / 128)).astype(np.float32)
         self._level = spec.level
 
-    def expose(self, canvas: NDArray[np.float32]) -> Picture:
-        """(h, w, 3) uint8 of a painted float32 canvas."""
+    def expose(self, canvas: Picture) -> Picture:
+        """(h, w, 3) uint8 of a painted canvas of that kind, which is left as it is."""
         width, height = self._size
         x, y = (int(v) for v in self._rng.integers(0, 96, 2))
-        clean = cv2.convertScaleAbs(canvas, alpha=self._level)
+        clean = canvas if self._level == 1.0 else cv2.convertScaleAbs(canvas, alpha=self._level)
         spread = cv2.LUT(clean, self._spread)
         grain = cv2.multiply(self._bank[y : y + height, x : x + width], spread)
         return np.asarray(cv2.add(clean, grain, dtype=cv2.CV_8U), dtype=np.uint8)

@@ -14,7 +14,11 @@ HELP = "render a game played by bots, with its exact truth beside it"
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.add_argument("game", metavar="GAME", help="snap, trash or hit-the-deck")
-    parser.add_argument("out", metavar="OUT.mp4", type=Path, help="the film; OUT.truth.jsonl and OUT.table.toml too")
+    parser.add_argument(
+        "out", metavar="OUT.mp4", type=Path, nargs="?", help="the film; OUT.truth.jsonl and OUT.table.toml too"
+    )
+    parser.add_argument("--frames", type=int, metavar="N", help="N labelled stills for training instead of a film")
+    parser.add_argument("--out", dest="folder", metavar="DIR", type=Path, help="where the stills go")
     parser.add_argument("--seed", type=int, default=1, help="what is played and how it looks (default 1)")
     parser.add_argument("--seconds", type=float, default=60.0, help="about how long (default 60)")
     parser.add_argument("--short", action="store_true", help="a short game: 16 cards of Snap")
@@ -32,6 +36,10 @@ def run(args: argparse.Namespace) -> int:
     """Make the film and say how fast it went."""
     from vision.films.film import FilmOrder, make_film
 
+    if args.frames is not None or args.folder is not None:
+        return _frames(args)
+    if args.out is None:
+        raise BadInput.of("film", "OUT.mp4, or --frames N --out DIR", "neither")
     order = FilmOrder(
         game=args.game,
         seed=args.seed,
@@ -51,6 +59,19 @@ def run(args: argparse.Namespace) -> int:
         f"{report.path}: {report.frames} frames, {report.seconds:.1f} s of {args.game}, "
         f"made in {report.wall_s:.1f} s: {report.frames_per_second:.0f} frames a second"
     )
+    return 0
+
+
+def _frames(args: argparse.Namespace) -> int:
+    from vision.films.film import GAMES
+    from vision.films.training_frames import write_frames
+
+    if args.game not in GAMES:
+        raise BadInput.of("game", " or ".join(GAMES), repr(args.game)[:40])
+    if args.frames is None or not 1 <= args.frames <= 1_000_000 or args.folder is None or args.out is not None:
+        raise BadInput.of("film", "--frames N (1 to 1000000) with --out DIR, and no OUT.mp4", "something else")
+    count = write_frames(args.game, args.frames, args.folder, args.seed, progress=_bar if sys.stderr.isatty() else None)
+    print(f"{args.folder}: {count} stills of {args.game} with labels, data.yaml and cards.csv")
     return 0
 
 
