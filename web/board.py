@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from referee.cards import Card, Pile, Seat
-from referee.events import CORRECTIONS, Answer, Event
+from referee.events import CORRECTIONS, Answer, Event, Slap
 from referee.game import Board, Question
 from referee.match import Match
 from referee.recording import to_json
@@ -122,6 +122,7 @@ class Shower:
             "probability": ruling.probability,
             "at": clock(when(ruling, match, newest)) if newest is not None else "",
             "because": [self.event(event) for event in rests_on],
+            "hands": self._hands(rests_on),
             "choices": self.choices(ruling.question, ruling.choices) if ruling.question else [],
         }
 
@@ -174,6 +175,22 @@ class Shower:
         if first in _COLOURS and rest:
             return {"text": rest, "colour": first}
         return {"text": self.words.card(card), "colour": "plain"}
+
+    def _hands(self, events: Sequence[Event]) -> list[dict[str, Any]]:
+        """The hands that a ruling compares, first to last, each with how long after the first it landed."""
+        slaps = sorted((e for e in events if isinstance(e, Slap) and e.seat is not None), key=lambda e: e.at.at_ns)
+        if len(slaps) < 2:
+            return []
+        first = slaps[0].at
+        return [
+            {
+                "seat": slap.seat,
+                "name": self._name(slap.seat),
+                "after_ms": round((slap.at.at_ns - first.at_ns) / 1e6, 1),
+                "doubt_ms": round(slap.at.sd_ns / 1e6, 1),
+            }
+            for slap in slaps
+        ]
 
     def _pile(self, pile: Pile, board: Board) -> dict[str, Any]:
         count = board.counts[pile]

@@ -82,6 +82,8 @@ def test_the_state_shows_board_and_rulings_in_words(client, live, race):
     assert won["title"] == "A card matches another pile: the first to snap wins both"
     assert [event["text"] for event in won["because"]] == ["Cleo turns 7s", "slap Ben", "slap Cleo"]
     assert won["because"][1]["doubt_ms"] == 3.0
+    assert [(hand["name"], hand["after_ms"]) for hand in won["hands"]] == [("Ben", 0.0), ("Cleo", 80.0)]
+    assert wrong["hands"] == [], "one hand is no race"
     assert (wrong["clause"], wrong["effects"]) == ("S9", ["Ana gives Cleo 1 card"])
 
 

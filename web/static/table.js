@@ -171,6 +171,34 @@ function sureness(ruling) {
   return make("p", "sure", ...parts, ruling.sure);
 }
 
+/** When each hand landed, as bands as wide as the doubt (two standard deviations to each side), like a photo finish. */
+function finish(hands) {
+  if (!hands.length) return null;
+  const reach = (hand) => 2 * Math.max(hand.doubt_ms, 0.5);
+  const from = Math.min(...hands.map((hand) => hand.after_ms - reach(hand)));
+  const to = Math.max(...hands.map((hand) => hand.after_ms + reach(hand)), from + 20);
+  const share = (ms) => `${((100 * (ms - from)) / (to - from)).toFixed(2)}%`;
+  const strip = make("div", "strip");
+  strip.setAttribute("aria-hidden", "true");
+  for (const hand of hands) {
+    const band = make("i", `band seat-${hand.seat % 8}`);
+    band.style.left = share(hand.after_ms - reach(hand));
+    band.style.width = `calc(${share(from + 2 * reach(hand))} + 2px)`;
+    const line = make("i", `line seat-${hand.seat % 8}`);
+    line.style.left = share(hand.after_ms);
+    strip.append(band, line);
+  }
+  const told = hands.map((hand) =>
+    make(
+      "li",
+      "",
+      make("i", `dot seat-${hand.seat % 8}`),
+      `${hand.name} ${hand === hands[0] ? "" : "+"}${hand.after_ms}${hand.doubt_ms ? ` ± ${hand.doubt_ms}` : ""} ms`,
+    ),
+  );
+  return make("div", "finish", strip, make("ol", "", ...told));
+}
+
 function otherwise(ruling) {
   if (!hosting || !ruling.choices.length || ruling.verdict === "ask") return null;
   const reason = make("input");
@@ -204,6 +232,7 @@ function ruled(ruling, isNew) {
     ),
     make("p", "sentence", ruling.text),
     ruling.effects.length ? make("p", "effects", ruling.effects.join(". ") + ".") : null,
+    finish(ruling.hands),
     sureness(ruling),
     ruling.verdict === "note" ? null : make("p", "rule", ruling.title),
     rests.length ? more : null,
