@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from referee.cards import Card, Pile, Seat
 from referee.events import Event, Lifted, Moved, Shown, Slap, Turned
@@ -11,6 +12,7 @@ from referee.game import Expectation, Layout
 from referee.instant import Instant
 from vision.hands.news import Contact, Gone, HandSeen, Lift, Reached
 from vision.observation import Lies, Observation, PileChanged, Top
+from vision.table import Point, Table
 
 MS = 1_000_000
 
@@ -27,10 +29,25 @@ HAND_HOLD_NS = 450 * MS
 STAYS_NS = 200 * MS
 #: A hand that is gone again sooner, and was not stopped by anything hard, was only held over it.
 HOVERED_NS = 160 * MS
+#: The probability that nothing hard stopped a hand, above which it did not strike.
+SOFT = 0.3
+#: Two contacts of one hand closer together than this are a tap and its echo; further apart, the first was a hand
+#: held ready over the pile.
+TAP_NS = 250 * MS
+#: A hand whose fingertips end so far short of a pile's middle is not on its card (half a card is 44 mm).
+SHORT_MM = 50.0
+#: A hand from wrist to fingertips, and half its breadth and half a card's.
+HAND_MM, ASIDE_MM = 190.0, 75.0
+#: An instant this long before the hand was seen at the pile is none; what is put in its place is this rough.
+EARLY_NS, ROUGH_NS = 70 * MS, 40 * MS
 #: From picking cards up to laying them down.
 CARRY_NS = 2_500 * MS
 #: Time of laying down what was seen picked up, where the laying itself can't be seen (slid under a pile).
-LAYING_NS, LAYING_SD_NS = 300 * MS, 150 * MS
+LAYING_NS, LAYING_SD_NS = 350 * MS, 120 * MS
+#: From a hand's coming to a pile to its cards lying there.
+REACHED_NS = 120 * MS
+#: Visits remembered of each player.
+MOST_VISITS = 40
 #: A card nudged, or laid once more after a look under it, is the same card: where a deck holds it once.
 NUDGED_MM = 25.0
 #: A contact by its measured check: one that failed it may be a hand held still over the pile.
@@ -66,18 +83,17 @@ class _PickedUp:
     at: Instant
     top: Top
     seen_ns: int
-    target: Pile | None = None
-    target_ns: int = 0
 
 
 @dataclass(slots=True)
 class _Slapped:
     """A hand on a pile that may be slapped, until it is known what it did there."""
 
-    key: int
+    told: int
+    """The key under which it is told."""
     contact: Contact
     pile: Pile
-    lifted: bool = False
+    confirmed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +125,23 @@ def places_of(layout: Layout, slapped: frozenset[Pile], counts: Mapping[Card, in
     )
 
 
+def _past(hand: HandSeen, point_mm: Point) -> tuple[float, float]:
+    """How far the fingertips are past a point, along the arm, and how far the point is aside of it; mm."""
+    (x1, y1), (x2, y2) = hand.entry_mm, hand.tip_mm
+    length = math.hypot(x2 - x1, y2 - y1) or 1.0
+    dx, dy = (x2 - x1) / length, (y2 - y1) / length
+    px, py = x2 - point_mm[0], y2 - point_mm[1]
+    return px * dx + py * dy, py * dx - px * dy
+
+
 class Narrator:
     """Keeps what lies where; hears observations, and tells events once nothing earlier can come any more."""
 
-    def __init__(self, places: Places) -> None:
-        """For a game with such places."""
+    def __init__(self, places: Places, table: Table | None = None) -> None:
+        """For a game with such places; ``table`` tells where they are, to see whether a hand reaches them."""
         self._places = places
+        self._spots = {} if table is None else {spot.pile: spot.at_mm for spot in table.piles}
+        self._seen: dict[int, HandSeen] = {}
         self._expects = Expectation(slaps=places.slapped)
         self._stacks: dict[Pile, list[Card]] = {}
         self._queue: list[_Waiting] = []
@@ -125,7 +152,8 @@ class Narrator:
         self._picked: list[_PickedUp] = []
         self._slaps: dict[int, _Slapped] = {}
         self._coming: dict[int, int] = {}
-        self._was_at: dict[int, list[tuple[Pile, int]]] = {}
+        self._went: dict[Seat, list[tuple[Pile, int]]] = {}
+        self._came: dict[int, list[tuple[Pile, int]]] = {}
         self._since_shown: set[Seat] = set()
         self._ready: list[Telling] = []
 
@@ -157,6 +185,8 @@ class Narrator:
         ``hands``: those over the table now. ``undecided_since_ns``: since when something goes on at a pile.
         """
         self._now = now_ns
+        for hand in hands:
+            self._seen[hand.hand] = hand
         self._settle_slaps()
         self._settle_picked()
         until = self.told_until(hands=hands, undecided_since_ns=undecided_since_ns)
@@ -179,7 +209,7 @@ class Narrator:
         if undecided_since_ns is not None:
             until = min(until, undecided_since_ns - 1)
         for slapped in self._slaps.values():
-            if not slapped.lifted and self._now - slapped.contact.at.at_ns < STAYS_NS + LEAST_HOLD_NS:
+            if not slapped.confirmed:
                 until = min(until, slapped.contact.at.at_ns)
         for hand in hands:
             since = self._coming.get(hand.hand)
@@ -218,84 +248,131 @@ class Narrator:
     # --- hands -------------------------------------------------------------------------------------
 
     def _reached(self, news: Reached) -> None:
-        self._was_at.setdefault(news.hand, []).append((news.pile, news.at.at_ns))
+        self._came.setdefault(news.hand, []).append((news.pile, news.at.at_ns))
+        self._visit(news)
         if news.pile in self._places.slapped:
             self._coming[news.hand] = news.at.at_ns
-        for picked in self._picked:
-            theirs = picked.seat == news.seat and picked.target is None and news.pile != picked.source
-            if theirs and news.at.at_ns > picked.at.at_ns - LAYING_NS and self._takes_cards(news.pile):
-                picked.target, picked.target_ns = news.pile, news.at.at_ns
 
     def _takes_cards(self, pile: Pile) -> bool:
         return pile not in self._places.slapped and pile not in self._places.face_up.values()
 
     def _contact(self, news: Contact) -> None:
         self._coming.pop(news.hand, None)
-        pile = news.pile
-        if news.seat is None or pile not in self._places.slapped:
-            self._was_at.setdefault(news.hand, []).append((pile, news.at.at_ns))
+        pile = self._slapped_at(news)
+        if news.seat is None or pile is None:
             self._handed_over(news)
+            self._visit(news)
             return
-        if news.hand in self._slaps:
-            return  # it lies there already; that it moved a little is no second slap
-        confidence = 1.0 - 0.5 * news.gentle if news.trusted else UNCHECKED
-        slap = Slap(at=news.at, seat=news.seat, pile=pile, confidence=confidence, provisional=True)
-        self._slaps[news.hand] = _Slapped(self._say(slap), news, pile)
-        self._since_shown.add(news.seat)
+        news = self._possible(news, pile)
+        lying = self._slaps.get(news.hand)
+        if lying is not None:
+            # It was there already. Held over the pile first and brought down now: this is the slap. That it
+            # only stirred, or tapped twice, is none.
+            if self._strikes(news) and news.at.at_ns - lying.contact.at.at_ns > TAP_NS:
+                self._correct(lying.told, self._slap(news, pile, provisional=True))
+                self._slaps[news.hand] = _Slapped(lying.told, news, pile)
+            return
+        key = self._say(self._slap(news, pile, provisional=True))
+        self._slaps[news.hand] = _Slapped(key, news, pile)
+        if news.seat is not None:
+            self._since_shown.add(news.seat)
+
+    def _slap(self, news: Contact, pile: Pile, *, provisional: bool) -> Slap:
+        confidence = 1.0
+        if provisional:
+            confidence = 1.0 - 0.5 * news.gentle if news.trusted else UNCHECKED
+        return Slap(at=news.at, seat=news.seat, pile=pile, confidence=confidence, provisional=provisional)
+
+    def _strikes(self, news: Contact) -> bool:
+        return news.trusted and news.gentle < SOFT
+
+    def _slapped_at(self, news: Contact) -> Pile | None:
+        """The pile that may be slapped on which the hand lies: it reaches its card, however far beyond."""
+        if not self._spots:
+            return news.pile if news.pile in self._places.slapped else None
+        hand = self._seen.get(news.hand)
+        for pile in sorted(self._places.slapped, key=str):
+            if hand is None:
+                return pile if news.pile == pile else None
+            if pile == news.pile or pile in hand.over:
+                ahead, aside = _past(hand, self._spots[pile])
+                if -SHORT_MM <= ahead <= HAND_MM and abs(aside) <= ASIDE_MM:
+                    return pile
+        return None
+
+    def _possible(self, news: Contact, pile: Pile) -> Contact:
+        """A hand can't touch a pile before it came to it: an instant that says so is no instant."""
+        came = [at_ns for where, at_ns in self._came.get(news.hand, ()) if where == pile]
+        if not came or news.at.at_ns >= came[-1] - EARLY_NS:
+            return news
+        middle = (came[-1] + news.rest_ns) // 2
+        rough = max(ROUGH_NS, (news.rest_ns - came[-1]) // 2)
+        reason = "timed before the hand was there"
+        return replace(news, at=Instant(middle, rough), trusted=False, reason=reason)
 
     def _lift(self, news: Lift) -> None:
         slapped = self._slaps.get(news.hand)
-        if slapped is None or slapped.lifted or news.pile != slapped.pile:
+        if slapped is None:
             return
-        slapped.lifted = True
-        stayed_ns = news.at.at_ns - slapped.contact.at.at_ns
-        soft = not slapped.contact.trusted or slapped.contact.gentle > 0.5
-        if stayed_ns < HOVERED_NS and soft:
-            self._correct(slapped.key, None)
-        else:
-            self._confirm(slapped)
-            self._say(Lifted(at=news.at, seat=news.seat, pile=slapped.pile))
-        self._slaps.pop(news.hand)
+        hand = self._seen.get(news.hand)
+        if self._spots and hand is not None and slapped.pile in hand.over and news.pile != slapped.pile:
+            return
+        self._end(slapped, news.at)
 
     def _gone(self, news: Gone) -> None:
         self._coming.pop(news.hand, None)
-        self._was_at.pop(news.hand, None)
-        slapped = self._slaps.pop(news.hand, None)
+        self._came.pop(news.hand, None)
+        self._seen.pop(news.hand, None)
+        slapped = self._slaps.get(news.hand)
         if slapped is not None:
-            self._confirm(slapped)
-            self._say(Lifted(at=news.at, seat=news.seat, pile=slapped.pile))
+            self._end(slapped, news.at)
+
+    def _end(self, slapped: _Slapped, at: Instant) -> None:
+        """The hand is off the pile: now it is known what it did there."""
+        contact = slapped.contact
+        del self._slaps[contact.hand]
+        stayed_ns = at.at_ns - contact.at.at_ns
+        if stayed_ns < HOVERED_NS and (contact.gentle > SOFT or not contact.trusted):
+            if not slapped.confirmed:
+                self._correct(slapped.told, None)
+            return
+        self._confirm(slapped)
+        self._say(Lifted(at=Instant(max(at.at_ns, contact.at.at_ns), at.sd_ns), seat=contact.seat, pile=slapped.pile))
 
     def _settle_slaps(self) -> None:
         for slapped in self._slaps.values():
-            if not slapped.lifted and self._now - slapped.contact.at.at_ns >= STAYS_NS:
+            if self._now - slapped.contact.at.at_ns >= STAYS_NS:
                 self._confirm(slapped)
 
     def _confirm(self, slapped: _Slapped) -> None:
-        contact = slapped.contact
-        if slapped.key == 0 or contact.seat is None:
+        """What stays is no hover: how gently it came down says no more about whether it did."""
+        if not slapped.confirmed:
+            slapped.confirmed = True
+            self._correct(slapped.told, self._slap(slapped.contact, slapped.pile, provisional=False))
+
+    def _visit(self, news: Reached | Contact) -> None:
+        if news.seat is None:
             return
-        # What stays is no hover: how gently it came down says no more about whether it did.
-        event = Slap(at=contact.at, seat=contact.seat, pile=slapped.pile)
-        key = slapped.key
-        queued = next((waiting for waiting in self._queue if waiting.key == key), None)
-        current = queued.event if queued is not None else None
-        if current is None or current.provisional:
-            self._correct(key, event)
-        slapped.key = 0
+        went = self._went.setdefault(news.seat, [])
+        went.append((news.pile, news.at.at_ns))
+        del went[:-MOST_VISITS]
 
     def _handed_over(self, news: Contact) -> None:
         """A card given to another player goes unseen from one face-down pile to another."""
-        if news.seat is None:
-            return
+        if news.seat is None or news.seat not in self._since_shown:
+            return  # nobody owes a card who has not come down on a pile since the last one was shown
         own = self._places.face_down.get(news.seat)
-        path = [pile for pile, at_ns in self._was_at.get(news.hand, ()) if at_ns > news.at.at_ns - CARRY_NS]
         others = {pile for seat, pile in self._places.face_down.items() if seat != news.seat}
-        if own is None or news.pile not in others or news.seat not in self._since_shown:
+        if own is None or news.pile not in others:
             return
-        earlier = [pile for pile in path if pile != news.pile]
-        if earlier and earlier[-1] == own:
-            self._say(Moved(at=news.at, seat=news.seat, source=own, target=news.pile, count=1, confidence=UNCHECKED))
-            self._was_at[news.hand] = []
+        earlier = [
+            pile
+            for pile, at_ns in self._went.get(news.seat, ())
+            if news.at.at_ns - CARRY_NS < at_ns < news.at.at_ns + EARLY_NS and pile != news.pile
+        ]
+        if own in earlier and not any(picked.seat == news.seat for picked in self._picked):
+            self._since_shown.discard(news.seat)
+            self._say(Moved(at=news.at, seat=news.seat, source=own, target=news.pile, count=1))
 
     # --- piles -------------------------------------------------------------------------------------
 
@@ -366,55 +443,55 @@ class Narrator:
         return dx * dx + dy * dy < NUDGED_MM**2 and not change.visitors
 
     def _by(self, change: PileChanged) -> Seat | None:
-        """Who did it: who was there; of several the pile's owner, else who was there longest; else the owner."""
+        """Who did it: the pile's owner where theirs was among the hands, else the nearest hand, else the owner."""
         owner = change.pile.seat
-        there = [seat for seat, _ in change.visitors]
+        there = change.at_hand or change.visitors
         if owner is not None and (owner in there or not there):
             return owner
         return there[0] if there else None
 
     def _taker(self, change: PileChanged) -> Seat | None:
-        """Who took it: the last to be there."""
-        if not change.visitors:
-            return change.pile.seat
-        return max(change.visitors, key=lambda visit: visit[1])[0]
+        """Who took what lay there: the nearest hand at that moment, else who was there longest."""
+        there = change.at_hand or change.visitors
+        return there[0] if there else change.pile.seat
 
     def _emptied(self, change: PileChanged) -> None:
-        picked = _PickedUp(change.pile, self._taker(change), change.at, change.before, change.settled_ns)
         if change.before.lies is Lies.FACE:
-            # Where the taker's hand has been since, the cards may lie already.
-            for path in self._was_at.values():
-                for pile, at_ns in path:
-                    own = picked.seat is not None and pile == self._places.face_down.get(picked.seat)
-                    if own and at_ns > change.at.at_ns and picked.target is None:
-                        picked.target, picked.target_ns = pile, at_ns
-            self._picked.append(picked)
-        self._stacks.pop(change.pile, None) if change.before.lies is Lies.BACK else None
+            self._picked.append(
+                _PickedUp(change.pile, self._taker(change), change.at, change.before, change.settled_ns)
+            )
 
     def _back(self, change: PileChanged) -> None:
-        """A face-down pile was there, changed, or came to be: what was picked up may lie there now."""
-        there = {seat for seat, _ in change.visitors}
+        """A pile turned face down where none lay: what was picked up lies there now."""
+        if change.before.lies is not Lies.NOTHING:
+            return
         for picked in list(self._picked):
-            theirs = picked.seat is not None and change.pile == self._places.face_down.get(picked.seat)
-            if not theirs or (there and picked.seat not in there):
-                continue
-            if change.settled_ns < picked.at.at_ns:
-                continue
-            at = change.at if change.at.at_ns >= picked.at.at_ns else picked.at.shifted(LAYING_NS)
-            self._laid(picked, change.pile, at, was_empty=change.before.lies is Lies.NOTHING)
+            if change.pile.seat in (picked.seat, picked.source.seat) and change.at.at_ns >= picked.at.at_ns - CARRY_NS:
+                self._laid(picked, change.pile, change.at, was_empty=True)
+                return
 
     def _settle_picked(self) -> None:
         """What was picked up and not seen again has been laid where the hand went next, or under the own pile."""
         for picked in list(self._picked):
+            if picked.seat is None:
+                self._picked.remove(picked)
+                continue
             waited = self._now - picked.seen_ns
-            if picked.target is not None and waited > LAYING_NS:
-                self._laid(picked, picked.target, Instant(picked.target_ns, LAYING_SD_NS), was_empty=False)
+            went = next(
+                (
+                    (pile, at_ns)
+                    for pile, at_ns in self._went.get(picked.seat, ())
+                    if at_ns > picked.at.at_ns and pile != picked.source and self._takes_cards(pile)
+                ),
+                None,
+            )
+            own = self._places.face_down.get(picked.seat)
+            if went is not None and waited > LAYING_NS:
+                self._laid(picked, went[0], Instant(went[1] + REACHED_NS, LAYING_SD_NS), was_empty=False)
+            elif waited > CARRY_NS and own is not None:
+                self._laid(picked, own, Instant(picked.at.at_ns + LAYING_NS, LAYING_SD_NS), was_empty=False)
             elif waited > CARRY_NS:
-                own = self._places.face_down.get(picked.seat) if picked.seat is not None else None
-                if own is not None:
-                    self._laid(picked, own, picked.at.shifted(LAYING_NS), was_empty=False)
-                else:
-                    self._picked.remove(picked)
+                self._picked.remove(picked)
 
     def _laid(self, picked: _PickedUp, target: Pile, at: Instant, *, was_empty: bool) -> None:
         self._picked.remove(picked)

@@ -59,7 +59,8 @@ class PileChanged:
 
     at: when what lies there now came to lie so. ``began_ns``: when the pile was first disturbed;
     ``settled_ns``: the frame that showed it at rest. ``visitors``: the seats whose arms were over it
-    meanwhile with the time of the last look that had them there, the longest stay first.
+    meanwhile, the longest stay first. ``at_hand``: those whose arms were over it at that moment, the one whose
+    fingertips were nearest first.
     """
 
     pile: Pile
@@ -68,7 +69,8 @@ class PileChanged:
     settled_ns: int
     before: Top
     after: Top
-    visitors: tuple[tuple[Seat, int], ...] = ()
+    visitors: tuple[Seat, ...] = ()
+    at_hand: tuple[Seat, ...] = ()
 
 
 Observation: TypeAlias = PileChanged | HandNews

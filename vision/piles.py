@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import cv2
@@ -49,12 +50,18 @@ ENOUGH = 0.995
 VIEW_CARDS = 1.9
 #: A quad whose sides are this far from a card's own is a part of one, or two.
 SIDE_TOLERANCE = 0.16
+#: A reading that gives the deck's own cards less than this together is of something else.
+LEAST_OF_THE_DECK = 0.3
+#: The kind of pile that is kept face down.
+FACE_DOWN_KIND = "down"
 #: How long the past is kept to find when a card came to lie: longer than any hand stays over it.
 PAST_NS = 4_000 * MS
 #: Frames kept of the past are at least so far apart.
 PAST_STEP_NS = 8 * MS
 #: Share of the telling pixels that must look as at rest for a card to lie there: a hand still on it covers half.
 LANDED_SHARE = 0.5
+#: An arm seen over the pile so near the moment of the change was there when it happened.
+AT_HAND_NS = 150 * MS
 #: Beside the time between frames: a card is down a little before it looks as at rest.
 LANDING_SD_NS = 25 * MS
 
@@ -89,14 +96,23 @@ class _Place:
     nothing_since_ns: int | None = None
     vote: Vote = field(default_factory=Vote)
     stays: Counter[Seat] = field(default_factory=Counter)
-    last_there: dict[Seat, int] = field(default_factory=dict)
+    there: list[tuple[int, tuple[tuple[float, Seat], ...]]] = field(default_factory=list)
+    """Since the pile was disturbed: when, and whose arms were over it, their fingertips how far from its middle."""
 
 
 class PileWatcher:
     """Looks at every pile of a table in every frame, cheaply; reads cards only where something came to rest."""
 
-    def __init__(self, table: Table, reader: Reader, *, unread: frozenset[Pile] = frozenset()) -> None:
-        """``unread``: places where no cards are laid (a spot to slap) and nothing is to be read."""
+    def __init__(
+        self,
+        table: Table,
+        reader: Reader,
+        *,
+        unread: frozenset[Pile] = frozenset(),
+        deck: frozenset[Card] = frozenset(),
+    ) -> None:
+        """``unread``: places where no cards are laid (a spot to slap). ``deck``: what cards there are, if known."""
+        self._deck = frozenset(card.name for card in deck)
         self._table = table
         self._reader = reader
         self._places = [self._place(spot) for spot in table.piles if spot.pile not in unread]
@@ -193,7 +209,7 @@ class PileWatcher:
         if place.top.lies is Lies.NOTHING:
             place.empty = place.look
         place.stays.clear()
-        place.last_there.clear()
+        place.there.clear()
 
     def _rest(self, place: _Place, patch: NDArray[np.uint8]) -> None:
         place.disturbed_ns = None
@@ -201,16 +217,16 @@ class PileWatcher:
         place.vote = Vote()
         place.nothing_since_ns = None
         place.stays.clear()
-        place.last_there.clear()
+        place.there.clear()
 
     def _note_visitors(self, place: _Place, now: int, hands: Sequence[HandSeen]) -> None:
-        for hand in hands:
-            if place.spot.pile not in hand.over:
-                continue
-            place.hidden_ns = now
-            if hand.seat is not None:
-                place.stays[hand.seat] += 1
-                place.last_there[hand.seat] = now
+        over = [hand for hand in hands if place.spot.pile in hand.over]
+        if not over:
+            return
+        place.hidden_ns = now
+        known = sorted((math.dist(hand.tip_mm, place.spot.at_mm), h) for hand in over if (h := hand.seat) is not None)
+        place.stays.update({seat for _, seat in known})
+        place.there.append((now, tuple(known)))
 
     def _first_look(self, place: _Place, frame: Frame, patch: NDArray[np.uint8]) -> None:
         top = self._look(place, frame, patch)
@@ -272,8 +288,24 @@ class PileWatcher:
             if aside > spot.radius_mm * 0.75 or not _is_whole(quad_mm, table.card_mm):
                 continue
             if best is None or aside < best[0]:
-                best = (aside, _moved(seen, quad_mm))
+                best = (aside, _moved(self._of_the_deck(seen, spot.pile), quad_mm))
         return best[1] if best else None
+
+    def _of_the_deck(self, seen: SeenCard, pile: Pile) -> SeenCard:
+        """The reading among the cards that there are.
+
+        Where none of them is likely, something else lies there: on a pile that is kept face down, a back that
+        the reader took for a face.
+        """
+        if not self._deck or seen.face == "down":
+            return seen
+        known = tuple((card, p) for card, p in seen.alternatives if card in self._deck)
+        total = sum(p for _, p in known)
+        if total < LEAST_OF_THE_DECK:
+            face = "down" if pile.kind == FACE_DOWN_KIND else "up"
+            return replace(seen, card=None, face=face, alternatives=() if face == "down" else known)
+        card = seen.card if seen.card in self._deck else None
+        return replace(seen, card=card, alternatives=tuple((name, p / total) for name, p in known))
 
     # --- what it means -----------------------------------------------------------------------------
 
@@ -283,7 +315,12 @@ class PileWatcher:
         began = place.disturbed_ns if place.disturbed_ns is not None else frame.at_ns
         before = place.top
         at = self._landed(place, frame, patch, before, after)
-        visitors = tuple((seat, place.last_there[seat]) for seat, _ in place.stays.most_common())
+        visitors = tuple(seat for seat, _ in place.stays.most_common())
+        at_hand: tuple[Seat, ...] = ()
+        if place.there:
+            near_ns, known = min(place.there, key=lambda visit: abs(visit[0] - at.at_ns))
+            if abs(near_ns - at.at_ns) <= AT_HAND_NS:
+                at_hand = tuple(dict.fromkeys(seat for _, seat in known))
         self._rest(place, patch)
         place.top = after
         yield PileChanged(
@@ -294,6 +331,7 @@ class PileWatcher:
             before=before,
             after=after,
             visitors=visitors,
+            at_hand=at_hand,
         )
 
     def _landed(self, place: _Place, frame: Frame, patch: NDArray[np.uint8], before: Top, after: Top) -> Instant:

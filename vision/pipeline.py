@@ -64,10 +64,13 @@ class Pipeline:
         fits(table, layout)
         self.table = table
         self.piles = PileWatcher(
-            table, reader, unread=frozenset(spot.pile for spot in table.piles if spot.pile.kind == SPOT_KIND)
+            table,
+            reader,
+            unread=frozenset(spot.pile for spot in table.piles if spot.pile.kind == SPOT_KIND),
+            deck=frozenset(counts or ()),
         )
         self.hands = hands
-        self.narrator = Narrator(places_of(layout, slapped, counts))
+        self.narrator = Narrator(places_of(layout, slapped, counts), table)
 
     def watch(self, pieces: Iterable[Piece], expects: Callable[[], Expectation] | None = None) -> Iterator[Looked]:
         """Look at every frame; ``expects`` tells what the rules wait for. The last `Looked` has no frame."""

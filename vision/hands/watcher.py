@@ -201,7 +201,8 @@ class HandWatcher:
             return
         arms = np.zeros_like(mask)
         for track in self._tracks:
-            arms |= track.shape.mask
+            if not _left_behind(track, at_ns):
+                arms |= track.shape.mask
         near_arms = cv2.dilate(arms, _WIDE)
         settled = (mask > 0) & (near_arms == 0) & (self._still_ns > _SETTLES_NS)
         settled |= (arms > 0) & (self._still_ns > _SETTLES_AT_EDGE_NS)
@@ -402,9 +403,7 @@ class HandWatcher:
         ratio = self._measure_scale / self._watch_scale
         region = cv2.dilate(shape.mask, _SMALL)
         mask = cv2.bitwise_and(follower.mask(k), self._enlarged(region))
-        return Arm(
-            mask, shape.inward, shape.tip * ratio, self._watch_px_per_mm * ratio, whole=not shape.shared
-        )
+        return Arm(mask, shape.inward, shape.tip * ratio, self._watch_px_per_mm * ratio, whole=not shape.shared)
 
     def _seen(self, track: _Track, frame: Frame) -> HandSeen:
         x, y, width, height = (round(v / self._watch_scale) for v in cv2.boundingRect(track.shape.mask))
@@ -422,6 +421,15 @@ class HandWatcher:
         )
 
 
+def _left_behind(track: _Track, at_ns: int) -> bool:
+    """Whether it is no hand but what one has laid down: nothing joins it to the edge, and it lies still."""
+    since = track.still_since_ns
+    return not track.shape.joined and since is not None and at_ns - since > _LEFT_NS
+
+
+#: What an arm that has gone left on the table lies there for so long before it is table; a hand whose sleeve
+#: can't be told from the table rests for less while its contact is measured.
+_LEFT_NS = 500_000_000
 #: An instant that did not pass its check is this rough at least (facts: such tracks are 15 to 100 ms wrong).
 _ROUGH_NS = 40_000_000
 #: An arm that rests lies within this of where it lay before (entry and tip together).

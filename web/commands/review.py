@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from referee.bad_input import BadInput
+from referee.cards import Deck
 from referee.events import Event, Tick
+from referee.game import set_up
 from referee.match import Match
 from referee.recording import dump
 from referee.ruling import Ruling
@@ -32,7 +34,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.add_argument("videos", nargs="+", type=Path, metavar="VIDEO", help="a video, or a folder of pictures")
     add_match_options(parser, game_option=True)
-    parser.add_argument("--deck", default="", metavar="D", help="the deck that is played with (default: the game's)")
+    parser.add_argument("--deck", default="", metavar="D", help="a shipped deck, or a deck.toml (default: the game's)")
     parser.add_argument("--table", type=Path, metavar="T.toml", help="where the table, its seats and piles are")
     parser.add_argument("--watch-only", action="store_true", help="no game: time slaps, read cards")
     parser.add_argument("--labels", type=Path, metavar="CSV", help="compare a folder of pictures with labels by eye")
@@ -86,7 +88,17 @@ def _chosen(args: argparse.Namespace) -> Chosen:
         raise BadInput.of("players", "names in seat order, like --players Ana,Ben", "none")
     options = read_rules(args.rules) if args.rules else {}
     dealer = dealer_seat(args.dealer, args.players)
+    if args.deck.endswith(".toml"):
+        deck = _deck(Path(args.deck))
+        return Chosen(game, set_up(game, args.players, deck, dealer=dealer, options=options), deck.name)
     return choose(game, args.players, dealer=dealer, deck=args.deck, options=options)
+
+
+def _deck(path: Path) -> Deck:
+    try:
+        return Deck.parse(path.read_text(encoding="utf-8"), source=path.name)
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput.of(str(path), "a deck in TOML", getattr(error, "strerror", None) or str(error)) from error
 
 
 def _table_beside(path: Path) -> Path:
