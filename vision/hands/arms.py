@@ -186,9 +186,7 @@ class ArmFinder:
         ys, xs = np.nonzero(crossing)
         return len(xs) > 0 and math.hypot(np.ptp(xs), np.ptp(ys)) > _WIDEST_ARM_MM * self._px_per_mm
 
-    def _by_lanes(
-        self, points: Array, entries: list[Array], shape: tuple[int, ...], joined: bool
-    ) -> list[ArmShape]:
+    def _by_lanes(self, points: Array, entries: list[Array], shape: tuple[int, ...], joined: bool) -> list[ArmShape]:
         """Arms that touch at a pile, told apart by the seats' lanes to it; none where they meet elsewhere."""
         scale = self._px_per_mm
         best: list[Lane] = []
@@ -236,13 +234,7 @@ class ArmFinder:
         scale = self._px_per_mm
         along = np.stack([(points - lane.middle) @ lane.outward for lane in lanes]) / scale
         aside = (
-            np.stack(
-                [
-                    (points - lane.middle) @ np.array([-lane.outward[1], lane.outward[0]])
-                    for lane in lanes
-                ]
-            )
-            / scale
+            np.stack([(points - lane.middle) @ np.array([-lane.outward[1], lane.outward[0]]) for lane in lanes]) / scale
         )
         away = np.hypot(aside, np.minimum(along, 0))
         axes = np.zeros((len(lanes), 2))

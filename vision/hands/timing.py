@@ -142,16 +142,30 @@ class Follower:
         if not guesses:
             return _lost(at_rest, "too little of the arm is seen at rest")
         tried = [self._time_from(arm, rest, since, arm_at) for since in guesses]
-        return _agreed(tried, looks[max(guesses)].at_ns)
+        best = _agreed(tried)
+        hand = self._hand_alone(arm, rest, best)
+        if hand is not None and hand.trusted and hand.at.at_ns > best.at.at_ns + 2 * hand.at.sd_ns:
+            # It flicked from the wrist: the arm had come to rest before.
+            return hand
+        return best
 
-    def _time_from(
-        self, arm: Arm, rest: int, since: int, arm_at: Callable[[int], Arm | None] | None
-    ) -> Timed:
+    def _hand_alone(self, arm: Arm, rest: int, whole: Timed) -> Timed | None:
+        """The contact from the hand without its arm, where the hand is seen at rest."""
+        if not arm.whole:
+            return None
+        ys, xs = np.mgrid[: arm.mask.shape[0], : arm.mask.shape[1]]
+        near = np.hypot(xs - arm.tip[0], ys - arm.tip[1]) < _HAND_ONLY_MM * arm.px_per_mm
+        hand = replace(arm, mask=np.where(near, arm.mask, 0).astype(np.uint8))
+        guesses = [k for k in self._came_to_rest(hand, rest) if self.looks[k].at_ns > whole.at.at_ns - 10_000_000]
+        tried = [self._time_from(hand, rest, since, None) for since in guesses]
+        return _agreed(tried) if tried else None
+
+    def _time_from(self, arm: Arm, rest: int, since: int, arm_at: Callable[[int], Arm | None] | None) -> Timed:
         """The contact of an arm of which it is supposed that it moved last in picture ``since``."""
         looks = self.looks
         clear = min(rest, since + max(1, self._count(since, _SETTLED_NS)))
         chosen = arm
-        if arm_at is not None and clear < rest:
+        if arm_at is not None and clear < rest and not arm.whole:
             # As early as it is sure to lie: later ones may lie on it.
             for k in range(clear, since, -1):
                 earlier = arm_at(k)
@@ -173,7 +187,8 @@ class Follower:
         order = sorted(placed)
         track, times = self._track(patch, chosen, order, placed)
         timed = _judge(track, times, looks[clear].at_ns)
-        moving = [placed[k].likeness for k in order if k <= since]
+        reach = looks[since].at_ns - _JUDGED_NS
+        moving = [placed[k].likeness for k in order if k <= since and looks[k].at_ns >= reach]
         return replace(timed, likeness=float(np.mean(moving)) if moving else 0.0)
 
     def _count(self, k: int, ns: int) -> int:
@@ -234,9 +249,7 @@ class Follower:
         level += _CONTRAST if level < 150 else -_CONTRAST
         return Patch(self._picture(k, level), weights), level
 
-    def _still(
-        self, patch: Patch, pictures: Sequence[Grey], warp: Affine, arm: Arm, within_mm: float
-    ) -> Placed | None:
+    def _still(self, patch: Patch, pictures: Sequence[Grey], warp: Affine, arm: Arm, within_mm: float) -> Placed | None:
         """Where the patch lies if it lies about where it rests, give or take what a hand slides; else None."""
         found = patch.find(pictures, [warp])
         middle = found.warp[:, :2] @ patch.middle + found.warp[:, 2]
@@ -329,13 +342,13 @@ class Follower:
         return Track(seconds, np.array(rows), np.array(doubts)), stamps
 
 
-def _agreed(tried: list[Timed], at_rest_ns: int) -> Timed:
-    """Of several measurements of one contact the one that most speak for; none if believable ones disagree."""
+def _agreed(tried: list[Timed]) -> Timed:
+    """Of several measurements of one contact the one that most speaks for; none if believable ones disagree."""
     best = max(tried, key=_worth)
     if best.trusted:
         for other in tried:
             apart = abs(other.at.at_ns - best.at.at_ns)
-            if other.trusted and apart > 3 * math.hypot(best.at.sd_ns, other.at.sd_ns) and _worth(other) > 0.5:
+            if other.trusted and apart > 3 * math.hypot(best.at.sd_ns, other.at.sd_ns):
                 worse = Instant(best.at.at_ns, max(best.at.sd_ns, apart))
                 return replace(best, at=worse, trusted=False, reason="two ways of following the arm disagree")
     return best
@@ -346,7 +359,7 @@ def _worth(timed: Timed) -> float:
     if timed.kink is None:
         return -1.0
     travel = min(timed.travel_mm / 60, 1.0)
-    return float(timed.trusted) + timed.likeness * travel - 0.1 * math.log1p(timed.kink.misfit)
+    return float(timed.trusted) + (timed.likeness - 0.3 * math.log1p(timed.kink.misfit)) * travel
 
 
 def _judge(track: Track, times: NDArray[np.int64], at_rest_ns: int) -> Timed:
@@ -361,8 +374,19 @@ def _judge(track: Track, times: NDArray[np.int64], at_rest_ns: int) -> Timed:
     if len(chosen.at_s) < 4:
         return _lost(at_rest_ns, "too few pictures in which the arm could be followed")
     low, high = rough - 0.012 - 2.2 * step, rough + 0.012 + 0.6 * step
-    full = fit(chosen, low, high)
-    main = fit(chosen.channel(0), low, high)
+    exposures = np.array([0.001, 0.004, 0.008, 0.014])
+    exposures = exposures[exposures < step] if (exposures < step).any() else exposures[:1]
+    full = fit(chosen, low, high, exposures)
+    if full.misfit > _DROPS_FROM:
+        # Far from rest a picture may have been followed wrongly: what lies far off the fit is left out, once.
+        off = np.abs((chosen.moved_mm - full.fitted_mm) / chosen.sd_mm).max(axis=1)
+        good = (off < 3.0) | (np.abs(chosen.at_s[:, 0] - full.at_s) < 1.2 * step)
+        if good.sum() >= 5 and not good.all():
+            chosen = chosen.where(good)
+            full = fit(chosen, low, high, exposures)
+    way = full.speed_mmps[:2] / max(float(np.hypot(*full.speed_mmps[:2])), 1e-6)
+    along = Track(chosen.at_s[:, :1], (chosen.moved_mm[:, :2] @ way)[:, None], chosen.sd_mm[:, :1])
+    main = fit(along, low, high, exposures)
     speed = float(np.hypot(full.speed_mmps[0], full.speed_mmps[1]))
     base = times[0]
     at = Instant(int(base + full.at_s * 1e9), int(math.hypot(full.sd_s, _DEFINITION_S) * 1e9))
@@ -429,7 +453,11 @@ _SETTLED_NS = 50_000_000
 _SAME_GUESS_NS = 28_000_000
 _LARGEST = np.ones((1, 3), np.float32)
 #: A hand from its tip to the wrist.
-_HAND_ONLY_MM = 150.0
+_HAND_ONLY_MM = 115.0
+#: The likeness of the arm is judged over so much of its approach.
+_JUDGED_NS = 80_000_000
+#: From this misfit on pictures are left out of the fit.
+_DROPS_FROM = 0.8
 #: Slower than this (mm/s) an arm settles, slides or is breathed by the noise.
 _STEADY_MMPS = 250.0
 #: So far may an arm slide and settle after it was stopped (mm).
