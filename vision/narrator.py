@@ -268,10 +268,10 @@ class Narrator:
         if lying is not None:
             # It was there already. Held over the pile first and brought down now: this is the slap. That it
             # only stirred, or tapped twice, is none.
-            if self._strikes(news) and news.at.at_ns - lying.contact.at.at_ns > TAP_NS:
-                self._correct(lying.told, self._slap(news, pile, provisional=True))
-                self._slaps[news.hand] = _Slapped(lying.told, news, pile)
-            return
+            if not self._strikes(news) or news.at.at_ns - lying.contact.at.at_ns <= TAP_NS:
+                return
+            # Not amended but taken back: in its new place it may come after a card that was shown meanwhile.
+            self._correct(lying.told, None)
         key = self._say(self._slap(news, pile, provisional=True))
         self._slaps[news.hand] = _Slapped(key, news, pile)
         if news.seat is not None:
