@@ -317,9 +317,25 @@ function showStatus(status) {
   showLink(over ? "" : "live", over ? words.ended : words.live);
 }
 
+/** Begin the picture anew, or keep only the newest while nobody looks. */
+function showPicture() {
+  const picture = at("picture");
+  if (picture) picture.src = document.hidden ? "/picture.jpg" : `/picture.mjpg?${Date.now()}`;
+}
+
+document.addEventListener("visibilitychange", showPicture);
+
+let lost = false;
 const source = new EventSource("/events");
-source.addEventListener("open", () => showLink("live", words.live));
-source.addEventListener("error", () => showLink("lost", words.lost));
+source.addEventListener("open", () => {
+  showLink("live", words.live);
+  if (lost) showPicture();
+  lost = false;
+});
+source.addEventListener("error", () => {
+  lost = true;
+  showLink("lost", words.lost);
+});
 source.addEventListener("state", (message) => {
   const state = JSON.parse(message.data);
   at("rulings").replaceChildren();
