@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
 from collections.abc import Iterator
 
 import cv2
@@ -120,6 +126,37 @@ def test_who_is_not_the_host_has_no_buttons(browser, table, race):
         live.tell(event)
     until(browser, lambda _: len(sentences(browser)) == 2)
     assert browser.find_elements(By.TAG_NAME, "button") == []
+
+
+def test_a_page_comes_back_after_the_program_was_killed(browser, tmp_path):
+    """Nothing that was told is lost, and the page that stood open shows what is told after."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "web.cli", "play", "--game", "snap", "--players", "Ana,Ben,Cleo", "--no-browser"]
+    command += ["--port", str(port), "--data", str(tmp_path)]
+
+    def told(run: subprocess.Popen[str], *typed: str) -> None:
+        assert run.stderr is not None
+        said = "".join(iter(run.stderr.readline, "Ctrl-C ends it.\n"))
+        address, _, token = said.split()[-1].partition("?token=")
+        for text in typed:
+            headers = {"Content-Type": "application/json", "X-Palmreader-Token": token}
+            urllib.request.urlopen(
+                urllib.request.Request(f"{address}api/tell", json.dumps({"text": text}).encode(), headers), timeout=20
+            ).close()
+
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as run:
+        told(run, "ben turns 7h", "cleo turns 7s")
+        browser.get(f"http://127.0.0.1:{port}/")
+        until(browser, lambda _: browser.execute_script("return document.querySelectorAll('.event').length") == 2)
+        run.send_signal(signal.SIGKILL)
+    until(browser, lambda _: "lost" in browser.find_element(By.ID, "link").get_attribute("class"))
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as run:
+        told(run, "slap cleo", "wait")
+        until(browser, lambda _: sentences(browser) == ["Cleo snapped first and wins the piles"])
+        assert browser.execute_script("return document.querySelectorAll('.event').length") == 4
+        run.send_signal(signal.SIGINT)
 
 
 def test_names_of_players_are_never_read_as_markup(browser, race):
