@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from dataclasses import dataclass
 from functools import lru_cache
@@ -110,7 +111,7 @@ def spot_card() -> Picture:
     return np.asarray(cv2.resize(inked.astype(np.uint8), CARD_PX, interpolation=cv2.INTER_AREA), np.uint8)
 
 
-def write_sheet(faces: dict[str, Picture], path: Path, quality: int = 88) -> None:
+def write_sheet(faces: dict[str, Picture], path: Path, quality: int = 80) -> None:
     """Lay 52 faces (rows c d h s, columns A to K) on one sheet and write it as WebP."""
     rows = [np.hstack([faces[rank + suit] for rank in RANKS]) for suit in SUITS]
     if not cv2.imwrite(str(path), np.vstack(rows), [cv2.IMWRITE_WEBP_QUALITY, quality]):
@@ -141,3 +142,28 @@ def standard_deck(ink: str = "blue") -> DeckArt:
     if sheet is None or sheet.shape != expected:
         raise BadInput.of(str(path), f"a sheet of cards {expected}", None if sheet is None else sheet.shape)
     return DeckArt(f"standard-{ink}", _cut(np.asarray(sheet, np.uint8)), lattice_back(INKS[ink]))
+
+
+def sheet_from_svgs(folder: Path, path: Path) -> None:
+    """Make the shipped sheet again from a folder of SVG files named `1c.svg` to `13s.svg` (needs rsvg-convert)."""
+    names = {1: "A", 11: "J", 12: "Q", 13: "K"}
+    inner = (round(CARD_PX[0] * 0.956), round(CARD_PX[1] * 0.956))
+    left, top = (CARD_PX[0] - inner[0]) // 2, (CARD_PX[1] - inner[1]) // 2
+    faces = {}
+    for suit in SUITS:
+        for number in range(1, 14):
+            source = folder / f"{number}{suit}.svg"
+            asked = ["rsvg-convert", "-w", str(CARD_PX[0]), "-h", str(CARD_PX[1]), str(source)]
+            data = subprocess.run(asked, capture_output=True, check=True, timeout=60).stdout
+            drawn = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
+            if drawn is None:
+                raise BadInput.of(str(source), "a picture of a card", "nothing that can be read")
+            face = np.full((CARD_PX[1], CARD_PX[0], 3), 253, np.uint8)
+            small = cv2.resize(drawn, inner, interpolation=cv2.INTER_AREA)
+            face[top : top + inner[1], left : left + inner[0]] = small
+            faces[names.get(number, str(number)) + suit] = face
+    write_sheet(faces, path)
+
+
+if __name__ == "__main__":
+    sheet_from_svgs(Path(sys.argv[1]), Path(sys.argv[2]))
