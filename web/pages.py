@@ -5,13 +5,14 @@ from __future__ import annotations
 import hmac
 import json
 import logging
+import re
 import socket
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 from flask import Flask, Response, abort, g, jsonify, make_response, redirect, render_template, request
 from werkzeug.exceptions import HTTPException
@@ -29,8 +30,12 @@ from web.notation import readable
 from web.typed import typed_event, typed_events
 from web.words import best_language
 
+T = TypeVar("T")
+
 #: The longest thing a host sends is a sentence.
 _LARGEST_REQUEST = 65_536
+#: Each viewer has two: what happens, and the picture.
+_MOST_STREAMS = 256
 #: A comment line so often lets us notice that a viewer has gone.
 _HEARTBEAT_S = 15.0
 #: What a browser on this machine calls it.
@@ -63,7 +68,7 @@ class Door:
 
     def knows(self, token: str | None) -> bool:
         """Whether that is the host's token."""
-        return token is not None and hmac.compare_digest(token.encode(), self.token.encode())
+        return token is not None and hmac.compare_digest(token.encode("utf-8", "replace"), self.token.encode())
 
 
 def create_app(live: LiveMatch, picture: Picture, door: Door) -> Flask:
@@ -74,6 +79,8 @@ def create_app(live: LiveMatch, picture: Picture, door: Door) -> Flask:
 
     # Put into words once, however many look.
     told_update = lru_cache(maxsize=256)(lambda shower, update: _told_update(live, shower, update))
+
+    seats = threading.Semaphore(_MOST_STREAMS)
 
     def showing() -> Shower:
         wanted = parse_accept_language(request.headers.get("Accept-Language", ""))
@@ -149,7 +156,8 @@ def create_app(live: LiveMatch, picture: Picture, door: Door) -> Flask:
     @app.get("/events")
     def events() -> Response:
         last = request.headers.get("Last-Event-ID") or request.args.get("since", "")
-        response = Response(_stream(live, showing(), last, told_update), mimetype="text/event-stream")
+        stream = _seated(_stream(live, showing(), last, told_update), seats)
+        response = Response(stream, mimetype="text/event-stream")
         response.headers["X-Accel-Buffering"] = "no"
         return response
 
@@ -166,7 +174,8 @@ def create_app(live: LiveMatch, picture: Picture, door: Door) -> Flask:
             b"Content-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n%b\r\n--picture\r\n" % (len(jpeg), jpeg)
             for jpeg in picture.pictures()
         )
-        return Response(chain((b"--picture\r\n",), parts), mimetype="multipart/x-mixed-replace; boundary=picture")
+        stream = _seated(chain((b"--picture\r\n",), parts), seats)
+        return Response(stream, mimetype="multipart/x-mixed-replace; boundary=picture")
 
     @app.get("/log.jsonl")
     def log() -> Response:
@@ -288,7 +297,7 @@ def _state(live: LiveMatch, shower: Shower) -> dict[str, Any]:
 def _stream(live: LiveMatch, shower: Shower, last: str, tell: Callable[[Shower, Update], str]) -> Iterator[str]:
     """Server-sent events: everything at first, or what came since; then each update as it comes."""
     run, _, number_text = last.partition("-")
-    number = int(number_text) if run == live.run and number_text.isdecimal() else -1
+    number = int(number_text) if run == live.run and re.fullmatch(r"\d{1,15}", number_text) else -1
     updates = live.since(number) if number >= 0 else None
     yield "retry: 1000\n\n"
     told: tuple[bool, str | None] = (False, None)
@@ -306,6 +315,16 @@ def _stream(live: LiveMatch, shower: Shower, last: str, tell: Callable[[Shower, 
         while not live.wait(number, told, _HEARTBEAT_S):
             yield ": still here\n\n"
         updates = live.since(number)
+
+
+def _seated(stream: Iterator[T], seats: threading.Semaphore) -> Iterator[T]:
+    """A stream that never ends, while there is a seat for it: each holds a thread."""
+    if not seats.acquire(blocking=False):
+        return
+    try:
+        yield from stream
+    finally:
+        seats.release()
 
 
 def _told_update(live: LiveMatch, shower: Shower, update: Update) -> str:

@@ -17,6 +17,7 @@ from referee.cards import Card, Pile
 from referee.events import Dealt, Joined, Shown
 from referee.instant import Instant
 from referee.recording import Header, read
+from web import pages
 from web.config import choose
 from web.games import game_named
 from web.live import LiveMatch, Picture, Unkept
@@ -123,7 +124,16 @@ def test_updates_come_in_order_and_a_lost_connection_goes_on_where_it_was(client
     assert seen == [1, 2, 3, 4, 5, 6, 7]
 
 
-@pytest.mark.parametrize("last", ["0badcafe-3", "nonsense", "-1", "{run}-99"])
+def test_streams_are_not_without_end(client, live, monkeypatch):
+    monkeypatch.setattr(pages, "_MOST_STREAMS", 2)
+    client = create_app(live, Picture(), Door(TOKEN, 80)).test_client()
+    one, two = following(client), following(client)
+    assert next(one)[0] == next(two)[0] == "state"
+    assert list(following(client)) == []
+    one.close()
+
+
+@pytest.mark.parametrize("last", ["0badcafe-3", "nonsense", "-1", "{run}-99", "{run}-" + "9" * 5000, "{run}-³"])
 def test_a_page_of_another_run_gets_everything_anew(client, live, race, last):
     for event in race:
         live.tell(event)
@@ -258,7 +268,7 @@ def test_the_host_answers_what_the_referee_asks(client, live):
 
 
 @pytest.mark.parametrize("path", ["answer", "overrule", "amend", "insert", "tell", "undo", "redo"])
-@pytest.mark.parametrize("token", [None, "", "wrong", TOKEN + "x"])
+@pytest.mark.parametrize("token", [None, "", "wrong", TOKEN + "x", "é" + TOKEN])
 def test_without_the_hosts_token_nothing_can_be_changed(client, live, race, path, token):
     for event in race:
         live.tell(event)
