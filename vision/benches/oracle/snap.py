@@ -45,7 +45,9 @@ class _Play:
     pot: bool = False
     match_sure: float = 1.0
     pot_sure: float = 1.0
-    none_sure: float = 1.0
+    own_sure: float = 1.0
+    no_pile_sure: float = 1.0
+    no_pot_sure: float = 1.0
     open: bool = False
     decided: bool = False
     called: bool = False
@@ -64,8 +66,10 @@ class _Claim:
     phrase: str
     waits: bool
     play: _Play | None
+    early: bool = False
+    """Whether it was told before the card that it is counted for, and may have come before it."""
     other: _Play | None = None
-    """The card before, where the claim may as well have been meant for that."""
+    """The card before that one, if there was any."""
 
     @property
     def due_ns(self) -> int:
@@ -133,7 +137,7 @@ class _Table:
     def say(self, clause: str, verdict: str, seat: Seat | None = None, *effects: PlainEffect) -> None:
         self.out.append(Opinion(clause, verdict, seat, effects))
 
-    def fault(self, key: str, sure: float, clause: str, seat: Seat, *effects: PlainEffect) -> bool:
+    def fault(self, key: str, sure: float, clause: str, seat: Seat | None, *effects: PlainEffect) -> bool:
         """Raise a fault, or ask for it; True where it stands."""
         said = self.answers.get(key)
         if said == "void":
@@ -200,14 +204,15 @@ class _Table:
         if seat != owner:
             self.fault(f"fault:{event.id}:another_players_card", event.confidence, "S4", seat, _take_back(seat, event))
             return
-        if not self.holds(seat):
-            self.fault(f"fault:{event.id}:no_cards", event.confidence, "S11", seat)
-            return
-        self.card_closes(event)
+        carried = self.card_closes(event)
         if self.over:
             return
         if self.watched:
             self.not_carried_out(event, *was_open)
+        if not self.holds(seat):
+            self.fault(f"fault:{event.id}:no_cards", event.confidence, "S11", seat, _take_back(seat, event))
+            self.claims = carried
+            return
         face = _Card(event.card, event.confidence if event.card is not None else 0.0)
         answered = self.answers.get(f"card:{event.id}")
         if answered is not None:
@@ -231,23 +236,27 @@ class _Table:
         if in_turn:
             self.after = seat
         self.open_race(_Play(seat, event.id, event.at.at_ns, event.at.sd_ns), face)
+        for claim in carried:
+            claim.play = self.play()
+        self.claims = carried
 
     def turn_over(self, seat: Seat) -> None:
         self.down[seat] += len(self.up[seat])
         self.up[seat] = []
 
     def open_race(self, play: _Play, face: _Card) -> None:
-        play.none_sure = play.match_sure = play.pot_sure = face.sure
+        play.match_sure = play.pot_sure = face.sure
+        play.own_sure = face.sure
         for seat in range(self.players):
             if seat != play.seat and self.up[seat]:
                 top = self.up[seat][-1]
-                play.none_sure *= top.sure
+                play.no_pile_sure *= top.sure
                 if self.alike(face, top):
                     play.piles.append(seat)
                     play.match_sure *= top.sure
         if self.pot:
             top = self.pot[-1]
-            play.none_sure *= top.sure
+            play.no_pot_sure *= top.sure
             if self.alike(face, top):
                 play.pot = True
                 play.pot_sure *= top.sure
@@ -276,7 +285,7 @@ class _Table:
             self.awards.remove((pile, winner))
             key = f"fault:{event.id}:not_taken:{pile}"
             if winner is None:
-                self.fault(key, 1.0, "S6", None, ("put_together", (pile,), _POT))  # type: ignore[arg-type]
+                self.fault(key, 1.0, "S6", None, ("put_together", (pile,), _POT))
             else:
                 self.fault(key, 1.0, "S7" if pile == _POT else "S5", winner, ("win_piles", winner, (pile,)))
         for giver, receiver in debts:
@@ -284,20 +293,34 @@ class _Table:
                 self.debts.remove((giver, receiver))
                 self.fault(f"fault:{event.id}:not_given:{giver}", 1.0, "S9", giver, ("give", giver, receiver, 1))
 
-    def card_closes(self, event: Shown) -> None:
-        """Judge what waits against the card that is now covered (S13), and carry over what may be meant for the new one."""
+    def card_closes(self, event: Shown) -> list[_Claim]:
+        """Judge what waits against the card that is now covered (S13); what may be meant for the new one goes on."""
         before = self.play()
-        unsure: list[_Claim] = []
-        for claim in list(self.claims):
-            early = _before((claim.at_ns, claim.sd_ns), (event.at.at_ns, event.at.sd_ns))
-            if early < self.threshold:
-                unsure.append(claim)
-                self.claims.remove(claim)
-        in_time = bool(self.claims)
+        card = (event.at.at_ns, event.at.sd_ns)
+        unsure = [claim for claim in self.claims if _before((claim.at_ns, claim.sd_ns), card) < self.threshold]
+        self.claims = [claim for claim in self.claims if claim not in unsure]
         self.judge_claims(event.at.at_ns, everything=True, finish=event)
-        del in_time, before
-        self.claims = []
-        self.carried = unsure
+        if self.over:
+            return []
+        if before is None:
+            for claim in unsure:
+                claim.early = True
+            return unsure
+        asked = [claim for claim in unsure if before.open and not before.decided and self.fits(claim, before)]
+        if asked:
+            self.in_time(before, asked)
+        for claim in unsure:
+            claim.early, claim.other = True, before
+        return [] if self.over else unsure
+
+    def in_time(self, play: _Play, claims: list[_Claim]) -> None:
+        """The card's only claims may have come after the next one: a person says (S13)."""
+        play.decided = play.called = True
+        said = self.answers.get(f"race:{play.id}")
+        if said is None:
+            self.say("S13", "ask")
+            return
+        self.part(play, claims, f"race:{play.id}", play.piles, play.pot, True, 1.0)
 
     # --- claims ------------------------------------------------------------------------------------------
 
@@ -327,7 +350,9 @@ class _Table:
         at = event.at
         self.claims.append(_Claim(seat, event.id, at.at_ns, at.sd_ns, sure, phrase, event.provisional, self.play()))
         holders = {seat for seat in range(self.players) if self.holds(seat)}
-        if not self.by_voice and holders <= {claim.seat for claim in self.claims}:
+        play = self.play()
+        racing = play is not None and play.open and not play.decided
+        if not self.by_voice and racing and holders <= {claim.seat for claim in self.claims}:
             self.judge_claims(event.at.at_ns, everything=True, finish=event)
 
     def judge_claims(self, now_ns: int, *, everything: bool, finish: Event) -> None:
@@ -339,7 +364,10 @@ class _Table:
             self.claims = [] if everything else [claim for claim in self.claims if claim.due_ns > now_ns]
             return
         racing = [claim for claim in self.claims if play.open and not play.decided and self.fits(claim, play)]
-        if racing and (everything or min(claim.due_ns for claim in racing) <= now_ns):
+        # While a race is open all the claims of its card are judged together, after the earliest.
+        if racing and min(claim.due_ns for claim in self.claims) <= now_ns:
+            everything = True
+        if racing and everything:
             self.claims = [claim for claim in self.claims if claim not in racing]
             self.decide(play, racing)
             if self.over:
@@ -361,24 +389,42 @@ class _Table:
         return bool(play.piles) if claim.phrase == _SNAP else play.pot
 
     def wrong(self, claim: _Claim, play: _Play) -> None:
+        other = claim.other
         if claim.seat in play.paid:
             return
+        sure = claim.sure * self.none_sure(claim, play)
+        if claim.early:
+            if other is None or (other.open and self.fits(claim, other)):
+                return
+            sure *= self.none_sure(claim, other)
         late = len(self.plays) > 1 and self.plays[-2].open and not self.plays[-2].called
         clause = "S13" if late else "S9"
-        receiver: Seat | None = play.seat
-        if receiver == claim.seat:
-            receiver = next(
-                (seat for seat in ((claim.seat - i) % self.players for i in range(1, self.players)) if self.holds(seat)),
-                None,
-            )
+        receiver = self.receiver(claim.seat, play)
+        key = f"snap:{claim.id}"
+        if claim.early and other is not None and self.receiver(claim.seat, other) != receiver:
+            sure = 0.0
+            clause = "S9"
         effects: tuple[PlainEffect, ...] = ()
         if receiver is not None:
             effects = (("give", claim.seat, receiver, 1),)
-        if self.fault(f"snap:{claim.id}", claim.sure * play.none_sure, clause, claim.seat, *effects):
+        if self.fault(key, sure, clause, claim.seat, *effects):
             play.paid.add(claim.seat)
             if receiver is not None:
                 self.give(claim.seat, receiver)
                 self.look_for_end()
+
+    def none_sure(self, claim: _Claim, play: _Play) -> float:
+        """How surely nothing of what was claimed matched: as all the readings that bear on it."""
+        if not self.by_voice:
+            return play.own_sure * play.no_pile_sure * play.no_pot_sure
+        return play.own_sure * (play.no_pile_sure if claim.phrase == _SNAP else play.no_pot_sure)
+
+    def receiver(self, offender: Seat, play: _Play) -> Seat | None:
+        """Who has just played; the offender's own turn: the nearest on the right still in (S9)."""
+        if play.seat != offender:
+            return play.seat
+        right = ((offender - step) % self.players for step in range(1, self.players))
+        return next((seat for seat in right if self.holds(seat)), None)
 
     def give(self, giver: Seat, receiver: Seat) -> None:
         if self.down[giver]:
@@ -404,8 +450,7 @@ class _Table:
         pots = [claim for claim in claims if claim.phrase == _SNAP_POT]
         pot_first = False
         if snaps and pots:
-            first = _first({claim.id: (claim.at_ns, claim.sd_ns) for claim in claims})
-            pot_first = sum(first[claim.id] for claim in pots) > 0.5
+            pot_first = min(claim.at_ns for claim in pots) < min(claim.at_ns for claim in snaps)
         if snaps:
             self.part(play, snaps, f"race:{play.id}", play.piles, False, not pot_first, play.match_sure)
         if pots and not self.over:
@@ -415,8 +460,8 @@ class _Table:
         self, play: _Play, claims: list[_Claim], key: str, seats: list[Seat], pot: bool, own: bool, sure: float
     ) -> None:
         """Decide who wins these piles, the Pot among them or not, the turner's own or not."""
-        piles = ([_POT] if pot else []) + [f"up:{seat}" for seat in seats] + ([f"up:{play.seat}"] if own else [])
-        clause = "S7" if pot else "S5"
+        piles = [f"up:{seat}" for seat in seats] + ([_POT] if pot else []) + ([f"up:{play.seat}"] if own else [])
+        clause = "S5" if seats else "S7"
         first = _first({claim.id: (claim.at_ns, claim.sd_ns) for claim in claims})
         best = max(claims, key=lambda claim: first[claim.id])
         said = self.answers.get(key)
@@ -448,6 +493,10 @@ class _Table:
     def tie_clause(self, pot: bool) -> str:
         return "S7" if pot else "S18" if self.pot else "S6"
 
+    def award(self, pile: str, seat: Seat | None) -> None:
+        self.awards = [(name, owner) for name, owner in self.awards if name != pile]
+        self.awards.append((pile, seat))
+
     def pick_up(self, pile: str) -> list[_Card]:
         lying = self.pot if pile == _POT else self.up[int(pile.split(":")[1])]
         cards = list(lying)
@@ -458,7 +507,7 @@ class _Table:
         self.say(clause, "won", seat, ("win_piles", seat, tuple(piles)))
         for pile in piles:
             self.down[seat] += len(self.pick_up(pile))
-            self.awards.append((pile, seat))
+            self.award(pile, seat)
         self.look_for_end()
 
     def tie(self, clause: str, verdict: str, piles: list[str], seats: list[Seat]) -> None:
@@ -467,7 +516,7 @@ class _Table:
         self.tied = seats
         for pile in moving:
             self.pot.extend(self.pick_up(pile))
-            self.awards.append((pile, None))
+            self.award(pile, None)
         self.look_for_end()
 
     # --- piles that are moved ---------------------------------------------------------------------------------
@@ -476,8 +525,10 @@ class _Table:
         seat = event.source.seat if event.seat is None else event.seat
         if seat is None:
             return
-        if str(event.source) != f"up:{seat}" or str(event.target) != f"down:{seat}" or not self.up[seat]:
+        if str(event.source) != f"up:{seat}" or str(event.target) != f"down:{seat}":
             self.fault(f"fault:{event.id}:wrong_pile_turned", event.confidence, "S11", seat)
+            return
+        if not self.up[seat]:
             return
         if self.down[seat]:
             self.fault(f"fault:{event.id}:turned_over_early", event.confidence, "S11", seat)
@@ -503,7 +554,6 @@ class _Table:
                 self.awards.remove((pile, winner))
                 return
             taker = winner if winner is not None else event.seat
-            assert taker is not None
             clause = "S7" if pile == _POT else "S5"
             owners = [owner for name, owner in self.awards if name == pile]
             if owners and owners[0] is not None:
@@ -516,14 +566,18 @@ class _Table:
         seat = event.source.seat
         assert seat is not None
         play = self.play()
-        if self.back != seat or not self.up[seat]:
+        if self.back != seat:
             self.fault(f"fault:{event.id}:taken_back", event.confidence, "S4", seat)
             return
         self.back = None
+        if not self.up[seat]:
+            return
         self.up[seat].pop()
         self.down[seat] += 1
         if play is not None and play.seat == seat:
-            play.decided = True
+            # Its race has ended: what was claimed for it is neither won nor wrong.
+            self.claims = [claim for claim in self.claims if not self.fits(claim, play)]
+            play.open, play.piles, play.pot = False, [], False
 
 
 # --- who was first ---------------------------------------------------------------------------------------------
