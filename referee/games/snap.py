@@ -36,7 +36,7 @@ from referee.game import (
     seats_around,
 )
 from referee.instant import Instant, first_probabilities
-from referee.ruling import Give, PutTogether, Ruling, TakeBack, Verdict, WinPiles
+from referee.ruling import Effect, Give, PutTogether, Ruling, TakeBack, Verdict, WinPiles
 
 SPOT = Pile("spot")
 POT = Pile("pot")
@@ -328,16 +328,19 @@ def _card_turned(state: SnapState, event: Shown, rulings: Rulings) -> SnapState:
     seat = event.pile.seat or 0
     regular = state.next_holder(state.after)
     if not state.held(seat):
-        _fault(state, rulings, "S11", "no_cards", seat, event, effects=(TakeBack(seat, event.card),))
+        state, _ = _fault(state, rulings, "S11", "no_cards", seat, event, effects=(TakeBack(seat, event.card),))
         return state
     if event.seat is not None and event.seat != seat:
-        _fault(state, rulings, "S4", "another_players_card", event.seat, event)
+        state, _ = _fault(state, rulings, "S4", "another_players_card", event.seat, event)
     take_back = None
-    if seat != regular:
+    in_turn = seat == regular
+    if not in_turn:
         twice = state.turn is not None and state.turn.turner == seat
         clause, what = ("S4", "two_cards") if twice else ("S3", "out_of_turn")
-        if _fault(state, rulings, clause, what, seat, event, effects=(TakeBack(seat, event.card),)):
-            take_back = seat
+        back = TakeBack(seat, _read_card(state, event))
+        state, stands = _fault(state, rulings, clause, what, seat, event, effects=(back,))
+        take_back = seat if stands else None
+        in_turn = state.answers.get(f"fault:{event.id}:{what}") == "void"
     if not state.down[seat]:
         state = replace(state, down=_put(state.down, seat, len(state.up[seat])), up=_put(state.up, seat, ()))
         rulings.append(Ruling(clause="S11", verdict=Verdict.NOTE, what="turned_over", seat=seat, because=(event.id,)))
@@ -347,13 +350,18 @@ def _card_turned(state: SnapState, event: Shown, rulings: Rulings) -> SnapState:
         state,
         down=_put(state.down, seat, state.down[seat] - 1),
         up=_put(state.up, seat, (*state.up[seat], face)),
-        after=state.after if take_back is not None else seat,
+        after=seat if in_turn else state.after,
         turn=turn,
         before=state.turn,
         take_back=take_back,
         paid=frozenset(),
         questions=state.questions if face.card else (*state.questions, _card_question(event)),
     )
+
+
+def _read_card(state: SnapState, event: Shown) -> Card | None:
+    said = state.answers.get(f"card:{event.id}")
+    return event.card if said is None else Card.parse(said)
 
 
 def _read(state: SnapState, event: Shown, rulings: Rulings) -> Face:
@@ -386,12 +394,14 @@ def _turned_over(state: SnapState, event: Turned, rulings: Rulings) -> SnapState
     """S11: who has no face-down card left turns over their own face-up pile."""
     seat = event.source.seat or 0
     if event.source != Pile("up", seat) or event.target != Pile("down", seat):
-        _fault(state, rulings, "S11", "wrong_pile_turned", event.seat if event.seat is not None else seat, event)
+        state, _ = _fault(
+            state, rulings, "S11", "wrong_pile_turned", event.seat if event.seat is not None else seat, event
+        )
         return state
     if not state.up[seat]:
         return state  # Already known: the card turned next told it.
     if state.down[seat]:
-        _fault(state, rulings, "S11", "turned_over_early", seat, event)
+        state, _ = _fault(state, rulings, "S11", "turned_over_early", seat, event)
     else:
         rulings.append(Ruling(clause="S11", verdict=Verdict.NOTE, what="turned_over", seat=seat, because=(event.id,)))
     down = _put(state.down, seat, state.down[seat] + len(state.up[seat]))
@@ -462,7 +472,7 @@ def _claimed(state: SnapState, event: Slap | Shout, phrase: str | None, rulings:
         )
         return replace(state, questions=(*state.questions, question))
     if not state.held(seat):
-        _fault(state, rulings, "S20", "no_cards", seat, event)
+        state, _ = _fault(state, rulings, "S20", "no_cards", seat, event)
         return state
     claim = Claim(seat, event.at, event.id, event.confidence, event.provisional, phrase)
     if any(earlier.seat == seat and earlier.phrase == phrase for earlier in state.claims):
@@ -490,7 +500,7 @@ def _settle(state: SnapState, event: Event, rulings: Rulings) -> SnapState:
             return replace(state, claims=())
         if sure:
             state = _judge(state, event, sure if turn.closed or not turn.race else state.claims, rulings)
-        return replace(state, claims=doubtful if not turn.race else ())
+        return replace(state, claims=doubtful)
     if isinstance(event, Ended) or (isinstance(event, Finish) and event.pile == SPOT):
         return _judge(state, event, state.claims, rulings)
     if turn.race and not turn.closed:
@@ -536,7 +546,11 @@ def _unfounded(state: SnapState, claim: Claim, event: Event, rulings: Rulings) -
         if before.closed:
             return state  # S19: it may have been a losing hand in the race before.
         return _ask_snap(state, claim, "S13", "in_time", rulings)
-    if maybe_before and before is not None and before.turner != turn.turner:
+    if (
+        maybe_before
+        and before is not None
+        and _receiver(state, claim.seat, before.turner) != _receiver(state, claim.seat, turn.turner)
+    ):
         return _ask_snap(state, claim, "S9", "whose_card", rulings)
     if maybe_before and before is None:
         return state  # S9: it may have come before any card.
@@ -550,8 +564,8 @@ def _wrong_snap(state: SnapState, claim: Claim, clause: str, what: str, turner: 
     seat = claim.seat
     if seat in state.paid or not state.held(seat):
         return state  # Each offender pays once per card turned.
-    receiver = turner if turner != seat else state.next_holder(seat, -1)
-    if receiver is None or receiver == seat:
+    receiver = _receiver(state, seat, turner)
+    if receiver is None:
         return state
     sure = claim.confidence * (state.turn.sure if state.turn is not None and clause != "S19" else 1.0)
     if claim.provisional or sure < float(state.setup.options["confidence"]):
@@ -560,9 +574,9 @@ def _wrong_snap(state: SnapState, claim: Claim, clause: str, what: str, turner: 
             return _ask_snap(state, claim, clause, "was_it_wrong", rulings)
         sure = 1.0
     effect = Give(seat, receiver)
-    if not _fault(
-        state, rulings, clause, what, seat, claim, effects=(effect,), probability=sure, key=f"snap:{claim.event}"
-    ):
+    key = f"snap:{claim.event}"
+    state, stands = _fault(state, rulings, clause, what, seat, claim, effects=(effect,), probability=sure, key=key)
+    if not stands:
         return state
     up, down = state.up, state.down
     if down[seat]:
@@ -578,12 +592,22 @@ def _wrong_snap(state: SnapState, claim: Claim, clause: str, what: str, turner: 
     )
 
 
+def _receiver(state: SnapState, offender: Seat, turner: Seat) -> Seat | None:
+    """Who has just played, or for one who errs on their own turn the nearest player on the right still in."""
+    if turner != offender:
+        return turner
+    right = state.next_holder(offender, -1)
+    return None if right == offender else right
+
+
 def _ask_snap(state: SnapState, claim: Claim, clause: str, what: str, rulings: Rulings) -> SnapState:
     key = f"snap:{claim.event}"
     said = state.answers.get(key)
     turn = state.turn
-    if said == "void" or turn is None:
+    if turn is None:
         return state
+    if said == "void":
+        return _fault(state, rulings, clause, what, claim.seat, claim, key=key)[0]
     if said == "stands":
         certain = replace(claim, confidence=1.0, provisional=False)
         return _wrong_snap(state, certain, clause, "wrong_snap", turn.turner, rulings)
@@ -764,23 +788,28 @@ def _ask_who(
 def _moved(state: SnapState, event: Moved, rulings: Rulings) -> SnapState:
     source, target = event.source, event.target
     owner = target.seat if target.kind == "down" else None
+    goes_back = event.count == 1 and source.kind == "up" and target == Pile("down", source.seat)
+    if goes_back and state.take_back == source.seat:
+        return _taken_back(state, event, rulings)
     if (source, owner) in state.awards and target.kind != "up":
         return replace(state, awards=tuple(award for award in state.awards if award != (source, owner)))
     debt = (source.seat, target.seat)
     if event.count == 1 and target.kind == "down" and debt in state.debts:
         at = state.debts.index((source.seat or 0, target.seat or 0))
         return replace(state, debts=state.debts[:at] + state.debts[at + 1 :])
-    if event.count == 1 and source.kind == "up" and target == Pile("down", source.seat):
+    if goes_back:
         return _taken_back(state, event, rulings)
     offender = event.seat if event.seat is not None else owner
     rightful = next((seat for pile, seat in state.awards if pile == source), None)
     if rightful is not None:
         clause = "S7" if source == POT else "S5"
-        _fault(state, rulings, clause, "taken_by_another", offender, event, effects=(WinPiles(rightful, (source,)),))
+        state, _ = _fault(
+            state, rulings, clause, "taken_by_another", offender, event, effects=(WinPiles(rightful, (source,)),)
+        )
     elif event.count == 1:
-        _fault(state, rulings, "S9", "not_owed", offender, event)
+        state, _ = _fault(state, rulings, "S9", "not_owed", offender, event)
     else:
-        _fault(state, rulings, "S7" if source == POT else "S5", "taken_unwon", offender, event)
+        state, _ = _fault(state, rulings, "S7" if source == POT else "S5", "taken_unwon", offender, event)
     return state
 
 
@@ -789,7 +818,7 @@ def _taken_back(state: SnapState, event: Moved, rulings: Rulings) -> SnapState:
     if not state.up[seat]:
         return state
     if state.take_back != seat:
-        _fault(state, rulings, "S4", "taken_back", seat, event)
+        state, _ = _fault(state, rulings, "S4", "taken_back", seat, event)
     turn = state.turn
     if turn is not None and turn.event == state.up[seat][-1].event:
         turn = replace(turn, piles=(), pot=False, closed=True)
@@ -806,12 +835,17 @@ def _not_carried_out(state: SnapState, owed: SnapState, event: Shown, rulings: R
         return state
     for pile, seat in owed.awards:
         clause = "S7" if pile == POT else "S5" if seat is not None else "S6"
+        right = PutTogether((pile,), POT) if seat is None else WinPiles(seat, (pile,))
         about = (("pile", str(pile)),)
-        _fault(state, rulings, clause, "not_taken", seat, event, about=about, key=f"fault:{event.id}:{pile}")
+        key = f"fault:{event.id}:not_taken:{pile}"
+        # What was told to open the next turn is not what this rests on: it was not told, and that is certain.
+        state, _ = _fault(
+            state, rulings, clause, "not_taken", seat, event, effects=(right,), probability=1.0, about=about, key=key
+        )
     for giver, receiver in owed.debts:
         effects = (Give(giver, receiver),)
         key = f"fault:{event.id}:not_given:{giver}"
-        _fault(state, rulings, "S9", "not_given", giver, event, effects=effects, key=key)
+        state, _ = _fault(state, rulings, "S9", "not_given", giver, event, effects=effects, probability=1.0, key=key)
     awards = tuple(award for award in state.awards if award not in owed.awards)
     debts = tuple(debt for debt in state.debts if debt not in owed.debts)
     return replace(state, awards=awards, debts=debts)
@@ -858,31 +892,37 @@ def _fault(
     seat: Seat | None,
     event: Event | Claim,
     *,
-    effects: tuple[Give | TakeBack | WinPiles, ...] = (),
+    effects: tuple[Effect, ...] = (),
     probability: float | None = None,
     about: tuple[tuple[str, str], ...] = (),
     key: str | None = None,
-) -> bool:
-    """Raise a fault, unless a person has said that it does not stand; returns whether it stands."""
+) -> tuple[SnapState, bool]:
+    """Raise a fault, or ask where it isn't sure; a person may have said that it does not stand. Whether it stands."""
     number = event.event if isinstance(event, Claim) else event.id
     key = key or f"fault:{number}:{what}"
-    stands = state.answers.get(key) != "void"
+    said = state.answers.get(key)
+    sure = event.confidence if probability is None else probability
+    asked = said is None and sure < float(state.setup.options["confidence"])
+    stands = not asked and said != "void"
     turn = state.turn.event if isinstance(event, Claim) and state.turn is not None else None
+    choices = ("stands", "void")
     rulings.append(
         Ruling(
             clause=clause,
-            verdict=Verdict.FAULT if stands else Verdict.NOTE,
-            what=what if stands else "void",
+            verdict=Verdict.FAULT if stands else Verdict.ASK if asked else Verdict.NOTE,
+            what="void" if said == "void" else what,
             seat=seat,
             effects=effects if stands else (),
-            probability=event.confidence if probability is None else probability,
+            probability=1.0 if said == "stands" else sure,
             because=(number,) if turn is None else (turn, number),
             question=key,
-            choices=("stands", "void"),
+            choices=choices,
             about=about,
         )
     )
-    return stands
+    if asked:
+        state = replace(state, questions=(*state.questions, Question(key, choices, clause)))
+    return state, stands
 
 
 def _decided(
