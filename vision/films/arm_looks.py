@@ -115,6 +115,8 @@ class ArmLook:
     age: float = 0.3
     """Veins, tendons and creases: 0 a child's, 1 an old hand's."""
     painted_nails: Rgb | None = None
+    mesh: bool = False
+    """A hand from the sheet of mesh hands instead of one drawn from bones."""
 
     def __post_init__(self) -> None:
         """Refuse sizes that no one has."""
@@ -139,6 +141,7 @@ class ArmLook:
         left: bool | None = None,
         sleeved: bool | None = None,
         gloved: bool = False,
+        mesh: bool = False,
     ) -> ArmLook:
         """Draw a person's arm; `sleeved` None leaves it to chance, gloves are worn only when asked for."""
         child = rng.random() < 0.15
@@ -164,6 +167,7 @@ class ArmLook:
             hair=float(0.0 if child or rng.random() < 0.5 else rng.uniform(0.2, 1.0)),
             age=float(0.05 if child else rng.uniform(0.15, 0.9)),
             painted_nails=_rgb(rng.uniform(0.1, 0.8, 3)) if adorned and rng.random() < 0.12 else None,
+            mesh=mesh,
         )
 
 

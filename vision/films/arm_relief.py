@@ -158,7 +158,7 @@ def skeleton(look: ArmLook, pose: Pose) -> tuple[tuple[Digit, ...], tuple[Bone, 
     return tuple(digits), tuple(palm)
 
 
-def _grid(box_mm: tuple[float, float, float, float], scale: float) -> tuple[Plane, Plane, tuple[float, float]]:
+def grid(box_mm: tuple[float, float, float, float], scale: float) -> tuple[Plane, Plane, tuple[float, float]]:
     """u and v of each pixel, mm, and the pixel of the wrist; pixel centres."""
     u0, u1, v0, v1 = box_mm
     us = (np.arange(math.ceil((u1 - u0) * scale), dtype=np.float32) + 0.5) / scale + u0
@@ -206,7 +206,8 @@ def _noise(rng: np.random.Generator, shape: tuple[int, int], grain_px: tuple[flo
     return np.asarray(grown / max(float(grown.std()), 1e-6), dtype=np.float32)
 
 
-def _blur(plane: Plane, sigma_px: float) -> Plane:
+def blur(plane: Plane, sigma_px: float) -> Plane:
+    """Gaussian."""
     return np.asarray(cv2.GaussianBlur(plane, (0, 0), sigma_px), dtype=np.float32)
 
 
@@ -218,7 +219,7 @@ def hand_relief(look: ArmLook, pose: Pose, px_per_mm: float) -> Relief:
     """Draw the hand, wrist stub included; a left hand is the mirror image of a right one."""
     rng = np.random.default_rng([look.seed, 2])
     scale = px_per_mm * look.size  # pixels per mm of a hand of size 1
-    u, v, origin = _grid(HAND_BOX_MM, scale)
+    u, v, origin = grid(HAND_BOX_MM, scale)
     digits, palm = skeleton(look, pose)
     outline = np.full_like(u, 1e3)
     height = np.full_like(u, -60.0)
@@ -226,7 +227,7 @@ def hand_relief(look: ArmLook, pose: Pose, px_per_mm: float) -> Relief:
         edge, top, _ = _capsule(u, v, bone)
         outline = _union(outline, edge, 9.0)
         height = -_union(-height, -top, 7.0)
-    height = _blur(height, 3.2 * scale)
+    height = blur(height, 3.2 * scale)
     edges = []
     for number, digit in enumerate(digits):
         finger_edge = np.full_like(u, 1e3)
@@ -242,12 +243,12 @@ def hand_relief(look: ArmLook, pose: Pose, px_per_mm: float) -> Relief:
     albedo: Plane = np.broadcast_to(_bgr(look.skin), (*u.shape, 3)).astype(np.float32)
     gloss = np.full_like(u, 0.22)
     if look.glove is None:
-        height, albedo, gloss = _skin_detail(look, rng, u, v, scale, digits, height, albedo, gloss)
+        height, albedo, gloss = skin_detail(look, rng, u, v, scale, digits, height, albedo, gloss)
     else:
-        height, albedo, gloss = _glove_detail(look, rng, u, v, scale, digits, height, albedo, gloss)
+        height, albedo, gloss = glove_detail(look, rng, u, v, scale, digits, height, albedo, gloss)
         alpha = np.where(u < -44.0, 0.0, alpha).astype(np.float32)
-    height = _blur(height, max(0.45 * scale, 0.5))
-    return _handed(look, Relief(height * look.size, albedo, alpha, gloss, px_per_mm, origin))
+    height = blur(height, max(0.45 * scale, 0.5))
+    return handed(look, Relief(height * look.size, albedo, alpha, gloss, px_per_mm, origin))
 
 
 def _coverage(outline_mm: Plane, scale: float) -> Plane:
@@ -255,7 +256,7 @@ def _coverage(outline_mm: Plane, scale: float) -> Plane:
     return np.clip(0.5 - outline_mm * scale * 0.8, 0, 1).astype(np.float32)
 
 
-def _handed(look: ArmLook, relief: Relief) -> Relief:
+def handed(look: ArmLook, relief: Relief) -> Relief:
     """Mirror a right arm into a left one where the look says so."""
     if not look.left:
         return relief
@@ -304,11 +305,11 @@ def _stroke(shape: tuple[int, int], points_px: NDArray[np.float64], width_px: fl
     canvas = np.zeros(shape, dtype=np.float32)
     fixed = np.round(points_px * 16).astype(np.int32)
     cv2.polylines(canvas, [fixed], False, 1.0, max(1, round(width_px)), cv2.LINE_AA, 4)
-    blurred = _blur(canvas, max(blur_px, 0.4))
+    blurred = blur(canvas, max(blur_px, 0.4))
     return np.asarray(blurred / max(float(blurred.max()), 1e-6), dtype=np.float32)
 
 
-def _skin_detail(
+def skin_detail(
     look: ArmLook,
     rng: np.random.Generator,
     u: Plane,
@@ -409,7 +410,7 @@ def _nail(
     return height, albedo, gloss
 
 
-def _glove_detail(
+def glove_detail(
     look: ArmLook,
     rng: np.random.Generator,
     u: Plane,
@@ -457,7 +458,7 @@ def arm_relief(look: ArmLook, px_per_mm: float) -> Relief:
     """Draw the forearm with its sleeve, watch and hair, from just over the wrist back past the elbow."""
     rng = np.random.default_rng([look.seed, 3])
     scale = px_per_mm * look.size
-    u, v, origin = _grid(ARM_BOX_MM, scale)
+    u, v, origin = grid(ARM_BOX_MM, scale)
     half = _half_width(u, look)
     lean = 2.5 * np.sin(u / 120.0)  # an arm isn't turned on a lathe
     outline = np.abs(v - lean) - half
@@ -481,7 +482,7 @@ def arm_relief(look: ArmLook, px_per_mm: float) -> Relief:
         height, albedo, gloss, alpha = _sleeve_over(
             look.sleeve, look, rng, u, v - lean, half, scale, (height, albedo, gloss, alpha)
         )
-    height = _blur(height.astype(np.float32), max(0.6 * scale, 0.5))
+    height = blur(height.astype(np.float32), max(0.6 * scale, 0.5))
     relief = Relief(
         height * np.float32(look.size),
         np.clip(albedo, 0, 1).astype(np.float32),
@@ -490,7 +491,7 @@ def arm_relief(look: ArmLook, px_per_mm: float) -> Relief:
         px_per_mm,
         origin,
     )
-    return _handed(look, relief)
+    return handed(look, relief)
 
 
 def _hair(rng: np.random.Generator, shape: tuple[int, int], scale: float) -> Plane:
@@ -502,7 +503,7 @@ def _hair(rng: np.random.Generator, shape: tuple[int, int], scale: float) -> Pla
     ends = start + length[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
     strokes = np.round(np.stack([start, ends], axis=1) * 16).astype(np.int32)
     cv2.polylines(canvas, list(strokes), False, 1.0, 1, cv2.LINE_AA, 4)
-    return np.clip(_blur(canvas, 0.35 * scale) * np.float32(0.6), 0, 1)
+    return np.clip(blur(canvas, 0.35 * scale) * np.float32(0.6), 0, 1)
 
 
 def _watch(
@@ -597,4 +598,4 @@ def _folds(rng: np.random.Generator, shape: tuple[int, int], scale: float) -> Pl
         shear = np.array([[1.0, slant, -slant * height / 2], [0.0, 1.0, 0.0]])
         sheared = cv2.warpAffine(field, shear, (width, height), borderMode=cv2.BORDER_REFLECT)
         total += share * (1 - 2 * np.minimum(np.abs(sheared), 1.0) ** 0.8)
-    return _blur(total, 1.2 * scale)
+    return blur(total, 1.2 * scale)

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from vision.films.arm_looks import FOREARM_MM, ArmLook, Pattern, Pose, Rgb, Sleeve
 from vision.films.arm_relief import Relief, arm_relief, hand_relief
+from vision.films.hand_sheet import mesh_hand_relief
 
 __all__ = [
     "ArmLook",
@@ -200,7 +201,8 @@ class ReadOut:
 
 @lru_cache(maxsize=24)
 def _reliefs(look: ArmLook, pose: Pose, px_per_mm: float) -> tuple[Relief, Relief]:
-    return hand_relief(look, pose, px_per_mm), _forearm(look, px_per_mm)
+    hand = mesh_hand_relief(look, pose, px_per_mm) if look.mesh else hand_relief(look, pose, px_per_mm)
+    return hand, _forearm(look, px_per_mm)
 
 
 @lru_cache(maxsize=24)

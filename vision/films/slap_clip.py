@@ -406,7 +406,7 @@ def _misses(spec: SlapSpec, rng: np.random.Generator, count: int) -> list[bool]:
 
 def _look(spec: SlapSpec, rng: np.random.Generator, left: bool | None) -> ArmLook:
     sleeved = {Family.SLEEVE: True, Family.BARE: False}.get(spec.family)
-    return ArmLook.seeded(rng, left=left, sleeved=sleeved, gloved=spec.family is Family.GLOVE)
+    return ArmLook.seeded(rng, left=left, sleeved=sleeved, gloved=spec.family is Family.GLOVE, mesh=spec.mesh_hands)
 
 
 def _truth(motion: Motion, on: tuple[int, ...], layer: int) -> HandTruth:

@@ -25,6 +25,8 @@ class SlapSpec:
     strike: Strike | None = Strike.SIDEWAYS
     """None: each hand strikes in its own way."""
     family: Family = Family.STRAIGHT
+    mesh_hands: bool = False
+    """Hands of the mesh sheet: the kind of hand that is kept from all development."""
     shutter_s: float = 1 / 250
     read_out_s: float = 0.0
     """A rolling shutter's time from first to last line; 0 is a global shutter."""
@@ -71,8 +73,8 @@ class SlapSpec:
 
     @property
     def held_out(self) -> bool:
-        """Its family is kept from all development."""
-        return self.family in HELD_OUT
+        """Its family or its kind of hand is kept from all development."""
+        return self.mesh_hands or self.family in HELD_OUT
 
     @classmethod
     def drawn(
@@ -108,6 +110,7 @@ class SlapSpec:
             hands=count,
             strike=strike if strike is not None else list(Strike)[rng.choice(4, p=[0.4, 0.3, 0.2, 0.1])],
             family=chosen,
+            mesh_hands=bool(held_out and rng.random() < 0.3),
             shutter_s=min(shutter, 0.98 / rate),
             read_out_s=float(min(rng.uniform(0.002, 0.030), 0.95 / rate)) if rolling else 0.0,
             read_out=ReadOut(along_x=bool(rng.random() < 0.5), backwards=bool(rng.random() < 0.5)),
