@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -101,6 +102,9 @@ class Camera:
 
     def _projection(self) -> Matrix:
         """(3, 4) float64: (x, y, depth below the table top, 1) in mm to homogeneous pixels."""
+        return _projection_of(self)
+
+    def _pinhole(self) -> Matrix:
         tilt, turn = math.radians(self.tilt_deg), math.radians(self.turn_deg)
         c, s = math.cos(tilt), math.sin(tilt)
         lean = np.array([[1.0, 0.0, 0.0], [0.0, c, s], [0.0, -s, c]])
@@ -159,3 +163,9 @@ class Camera:
         x, y = point_mm
         pair = self.project([(x - 0.5, y), (x + 0.5, y)], height_mm)
         return float(np.hypot(*(pair[1] - pair[0])))
+
+
+@lru_cache(maxsize=64)
+def _projection_of(camera: Camera) -> Matrix:
+    """The camera's projection, worked out once."""
+    return camera._pinhole()

@@ -82,6 +82,8 @@ class FilmReport:
     frames: int
     seconds: float
     wall_s: float
+    cpu_s: float
+    """Processor time, all threads together."""
 
     @property
     def frames_per_second(self) -> float:
@@ -221,7 +223,7 @@ def make_film(order: FilmOrder, path: Path, *, progress: Callable[[int, int], No
         raise BadInput.of("film", "a name that ends in .mp4", path.name)
     if not path.parent.is_dir():
         raise BadInput.of("film", "a folder that is there", str(path.parent))
-    started = time.perf_counter()
+    started, worked = time.perf_counter(), time.process_time()
     shoot = Shoot(order)
 
     def counted() -> Iterator[tuple[int, Picture]]:
@@ -252,7 +254,9 @@ def make_film(order: FilmOrder, path: Path, *, progress: Callable[[int, int], No
     lines = truth_lines(shoot.script, shoot.renderer, played.header, played.rulings, shoot.ticks, about)
     write_truth(path.with_suffix(".truth.jsonl"), lines)
     path.with_suffix(".table.toml").write_text(shoot.table().to_toml(), encoding="utf-8")
-    return FilmReport(path, frames, shoot.script.duration_s, time.perf_counter() - started)
+    return FilmReport(
+        path, frames, shoot.script.duration_s, time.perf_counter() - started, time.process_time() - worked
+    )
 
 
 def _artwork(game: str, ink: str) -> DeckArt:

@@ -28,14 +28,15 @@ class SnapFilm(Direction[SnapState]):
         looks: Mapping[Seat, ArmLook],
         table_mm: tuple[float, float],
         rng: np.random.Generator,
+        fouls: np.random.Generator,
         *,
         deck: Deck | None = None,
         dealer: Seat = 0,
         temper: Temper | None = None,
     ) -> None:
-        """Shuffle and deal; `rng` decides everything."""
+        """Shuffle and deal; `rng` decides everything but the `fouls`."""
         super().__init__(GAME, looks, table_mm, rng, deck=deck, dealer=dealer)
-        self.table = SnapTable(len(looks), rng, temper)
+        self.table = SnapTable(len(looks), rng, fouls, temper)
         cards = self.shuffled()
         for seat, count in enumerate(self.match.state.down):
             self.stage.put(Pile("down", seat), cards[:count], face_up=False)
@@ -53,6 +54,10 @@ class SnapFilm(Direction[SnapState]):
         seat = self.match.board.turn
         if seat is None:
             return now + 1.0
+        others = tuple(s for s in range(len(self.setup.players)) if s != seat and self.stage.stacks[Pile("down", s)])
+        hasty = self.table.out_of_turn(others)
+        if hasty is not None:
+            return self._foul(hasty, now)
         down, up = Pile("down", seat), Pile("up", seat)
         pace = self.pace()
         if not self.stage.stacks[down]:
@@ -75,9 +80,20 @@ class SnapFilm(Direction[SnapState]):
             if not plans and (shy := self.table.feint(others)) is not None:
                 self._feint(shy, laid)
         if not plans:
-            return now + self.table.pause_s()
+            now += self.table.pause_s()
+            again = self.table.plays_again() and turn is not None and not turn.race
+            return self._foul(seat, now) if again and self.stage.stacks[down] else now
         lifted = self._slaps(plans, laid)
         return lifted + float(self.rng.uniform(0.15, 0.4))
+
+    def _foul(self, seat: Seat, now: float) -> float:
+        """A card turned that should not have been: seen, called, and taken back."""
+        down, up = Pile("down", seat), Pile("up", seat)
+        _, laid = self.stage.carry(seat, down, up, now, over=True)
+        top = self.stage.top(up)
+        assert top is not None
+        rulings = self.tell(Shown(at=at(laid), seat=seat, card=Card(top.card), pile=up, source=down))
+        return self._carry_out(rulings, laid + 0.7) + 0.3
 
     def _slaps(self, plans: Sequence[SlapPlan], shown_s: float) -> float:
         """Bring the hands down, then judge, then do what the ruling says; returns when all is done."""
@@ -117,8 +133,8 @@ class SnapFilm(Direction[SnapState]):
                     case Give(seat=giver, to=receiver, count=count):
                         for _ in range(count):
                             now = self._pay(giver, receiver, now)
-                    case TakeBack():
-                        pass
+                    case TakeBack(seat=seat):
+                        now = self._take_back(seat, now)
                     case _:
                         pass
         return now
@@ -138,6 +154,12 @@ class SnapFilm(Direction[SnapState]):
         )
         self.tell(Moved(at=at(laid), seat=seat, source=source, target=target))
         return laid + 0.12
+
+    def _take_back(self, seat: Seat, now: float) -> float:
+        source, target = Pile("up", seat), Pile("down", seat)
+        _, laid = self.stage.carry(seat, source, target, now, over=True)
+        self.tell(Moved(at=at(laid), seat=seat, source=source, target=target, count=1))
+        return laid + 0.2
 
     def _pay(self, giver: Seat, receiver: Seat, now: float) -> float:
         source = Pile("down", giver)
@@ -174,6 +196,7 @@ def snap_film(
         players_arms(count, rng),
         table_mm,
         rng,
+        np.random.default_rng([seed, 0xF001]),
         deck=short_deck() if short else None,
         dealer=int(rng.integers(count)),
         temper=temper,

@@ -57,7 +57,8 @@ def run(args: argparse.Namespace) -> int:
     report = make_film(order, args.out, progress=_bar if sys.stderr.isatty() else None)
     print(
         f"{report.path}: {report.frames} frames, {report.seconds:.1f} s of {args.game}, "
-        f"made in {report.wall_s:.1f} s: {report.frames_per_second:.0f} frames a second"
+        f"made in {report.wall_s:.1f} s: {report.frames_per_second:.0f} frames a second "
+        f"({report.frames / max(report.cpu_s, 1e-9):.0f} a second of one core)"
     )
     return 0
 

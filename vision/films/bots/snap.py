@@ -54,14 +54,24 @@ class Temper:
     """Chance that somebody slaps though nothing matches."""
     feints: float = 0.06
     """Chance that somebody's hand starts, and is taken back before it touches."""
+    out_of_turn: float = 0.012
+    """Chance a turn that somebody else turns a card first."""
+    two_cards: float = 0.008
+    """Chance that who has just played plays again."""
 
 
 class SnapTable:
     """The players round one table, drawing all their decisions from one stream."""
 
-    def __init__(self, players: int, rng: np.random.Generator, temper: Temper | None = None) -> None:
-        """`rng` decides everything."""
-        self._players, self._rng = players, rng
+    def __init__(
+        self,
+        players: int,
+        rng: np.random.Generator,
+        fouls: np.random.Generator,
+        temper: Temper | None = None,
+    ) -> None:
+        """`rng` decides who slaps, `fouls` who plays when it is not their turn."""
+        self._players, self._rng, self._fouls = players, rng, fouls
         self._temper = temper or Temper()
 
     def race(self, eligible: tuple[Seat, ...]) -> tuple[SlapPlan, ...]:
@@ -94,6 +104,16 @@ class SnapTable:
         if not eligible or self._rng.random() >= self._temper.feints:
             return None
         return int(self._rng.choice(eligible))
+
+    def out_of_turn(self, others: tuple[Seat, ...]) -> Seat | None:
+        """Who turns a card though it is somebody else's turn, if anybody does."""
+        if self._fouls.random() >= self._temper.out_of_turn or not others:
+            return None
+        return int(self._fouls.choice(others))
+
+    def plays_again(self) -> bool:
+        """Whether who has just played plays again."""
+        return bool(self._fouls.random() < self._temper.two_cards)
 
     def pause_s(self) -> float:
         """How long until the next player moves, once the card lies."""
