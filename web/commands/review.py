@@ -16,6 +16,7 @@ from referee.game import set_up
 from referee.match import Match
 from referee.recording import dump
 from referee.ruling import Ruling
+from vision.pipeline import fits
 from vision.sources.pieces import Piece
 from vision.sources.video import VideoFile
 from vision.table import Table
@@ -67,6 +68,7 @@ def _review_game(path: Path, args: argparse.Namespace) -> None:
         raise BadInput.of("review", "a game, like --game snap, or --watch-only", "neither")
     chosen = _chosen(args)
     table = Table.from_toml(args.table or _table_beside(path))
+    fits(table, chosen.game.layout(len(chosen.setup.players)))
     match: Match[Any] = Match(chosen.game, chosen.setup)
     refused: list[tuple[Event, str]] = []
     with VideoFile(path, sound=False) as video:
