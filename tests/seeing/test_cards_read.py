@@ -190,12 +190,12 @@ def test_a_bad_photo_is_one_line_and_status_2(
 
 
 def test_a_real_photo_is_read(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    photo = SHARED / "data" / "hand_over_card" / "hearts_7" / "img1.jpg"
+    photo = SHARED / "data" / "poker_cards" / "valid" / "images" / "IMG_20220316_161435.jpg"
     if not photo.is_file():
         pytest.skip("needs the real photos, which are not shipped")
     assert main(["read", str(photo), "--json", "--show", str(tmp_path / "seen.png")]) == 0
-    (card,) = json.loads(capsys.readouterr().out)["cards"]
-    assert card["card"] == "7h"
+    cards = json.loads(capsys.readouterr().out)["cards"]
+    assert {card["card"] for card in cards} == {"9h", "10h", "Jh", "Qh", "Kh"}
     assert open_photo(tmp_path / "seen.png").shape == open_photo(photo).shape
 
 

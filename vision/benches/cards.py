@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment  # type: ignore[import-untyped]  # it ships no types
 
 from referee.bad_input import BadInput
+from vision.benches.card_speed import costs
 from vision.benches.labelled import BACK, Kind, Label, LabelledPhoto, LabelledSet, open_set
 from vision.cards.deck import Deck
 from vision.cards.enrol import crops_of, listed
@@ -36,6 +37,12 @@ QUICK_PICTURES = 44
 #: An index takes 4 to 7 % of its card, a loosely drawn box around it up to twice that.
 LEAST_CARD_TO_INDEX = 6.0
 
+#: Thresholds of the curve of wrong against abstained.
+THRESHOLDS = (0.0, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995)
+
+#: Pictures on which backends are timed.
+SPEED_PICTURES = 10
+
 #: Bins of the stated confidence in `ece`.
 ECE_BINS = 10
 
@@ -46,6 +53,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--missed", action="store_true", help="name each picture in which something went wrong")
     parser.add_argument("--deck", type=Path, help="read with a deck that was enrolled")
     parser.add_argument("--enrol", type=Path, metavar="FILE.csv", help="enrol from these pictures; leave them out")
+    parser.add_argument("--plot", type=Path, metavar="OUT.png", help="wrong against abstained, and reliability")
+    parser.add_argument("--speed", action="store_true", help="also ms a picture and a card, by backend")
+    parser.add_argument("--checkpoint", type=Path, help="with --speed: the same weights as an ultralytics .pt")
     parser.add_argument("--backend", help="onnxruntime or openvino (default: what is installed)")
 
 
@@ -64,6 +74,14 @@ def run(args: argparse.Namespace) -> int:
     figures: dict[str, object] = {"bench": "cards", "seed": args.seed, "quick": args.quick, **total.figures()}
     figures["by_class"] = total.by_class()
     figures["confusions"] = total.confusions()
+    figures["curve"] = total.curve()
+    figures["reliability"] = total.reliability()
+    if args.speed:
+        pictures = [open_photo(path) for path in sets[0].pictures[:SPEED_PICTURES]]
+        figures["by_backend"] = costs(pictures, args.checkpoint)
+        _print("\n".join(f"{name}: {told}" for name, told in figures["by_backend"].items()))  # type: ignore[attr-defined]
+    if args.plot:
+        plot(total, args.plot)
     figures["by_folder"] = {name: tally.figures() for name, tally in tallies.items()}
     _print(json.dumps(figures))
     return 0
@@ -130,6 +148,32 @@ class Tally:
         )
         shares["ms_per_image"] = round(self.milliseconds / self.images, 1) if self.images else None
         return shares
+
+    def curve(self) -> list[dict[str, float]]:
+        """For thresholds of confidence, the shares of the cards found that are abstained from and named wrongly."""
+        stated, fits = np.array([confidence for *_, confidence in self.read]), np.array(self.fits, np.bool_)
+        return [
+            {
+                "threshold": threshold,
+                "abstained": round(float((stated < threshold).mean()), 4),
+                "wrong": round(float(((stated >= threshold) & ~fits).mean()), 4),
+            }
+            for threshold in (THRESHOLDS if len(fits) else ())
+        ]
+
+    def reliability(self) -> list[dict[str, float]]:
+        """For each bin of the stated confidence: how many cards, the mean stated, the share right."""
+        stated, fits = np.array([confidence for *_, confidence in self.read]), np.array(self.fits, np.float64)
+        bins = np.clip((stated * ECE_BINS).astype(int), 0, ECE_BINS - 1) if len(fits) else np.zeros(0, int)
+        return [
+            {
+                "cards": int((bins == b).sum()),
+                "stated": round(float(stated[bins == b].mean()), 4),
+                "right": round(float(fits[bins == b].mean()), 4),
+            }
+            for b in range(ECE_BINS)
+            if (bins == b).any()
+        ]
 
     def by_class(self) -> dict[str, dict[str, int]]:
         """For each labelled card, how often it was named what; ``?`` where the reader abstained."""
@@ -328,6 +372,29 @@ def expected_calibration_error(confidence: NDArray[np.float64], right: NDArray[n
         if (bins == b).any()
     )
     return round(float(error), 4)
+
+
+def plot(total: Tally, path: Path) -> None:
+    """Draw wrong against abstained, and the reliability of the stated confidence; needs the extra `plot`."""
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise BadInput.of("--plot", "matplotlib: pip install 'palmreader[plot]'", error) from None
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(9, 4), layout="constrained")
+    curve, bins = total.curve(), total.reliability()
+    left.plot([one["abstained"] for one in curve], [one["wrong"] for one in curve], "o-")
+    left.set(xlabel="abstained", ylabel="named wrongly", title=f"{len(total.fits)} cards found")
+    right.plot([0, 1], [0, 1], ":", color="grey")
+    right.scatter([one["stated"] for one in bins], [one["right"] for one in bins], [10 + one["cards"] for one in bins])
+    right.set(xlabel="confidence stated", ylabel="share right", title="reliability")
+    try:
+        figure.savefig(path, dpi=80)
+    except (OSError, ValueError) as error:
+        raise BadInput.of(str(path), "a place and a name ending in .png", error) from None
+    pyplot.close(figure)
 
 
 def table(tallies: dict[str, Tally]) -> str:

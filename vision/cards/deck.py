@@ -145,9 +145,13 @@ class DeckNamer:
 
     def _learn(self, told: NDArray[np.float32], crop: NDArray[np.intp]) -> None:
         self._mean = told.mean(axis=0)
-        _, _, axes = np.linalg.svd(told - self._mean, full_matrices=False)
-        axes = axes[: min(AXES, len(told) - 1)].T
-        inside = (told - self._mean) @ axes
+        away = told - self._mean
+        # The views' principal axes, from their products with each other: there are fewer views than numbers.
+        sizes, turned = np.linalg.eigh(away @ away.T)
+        kept = np.argsort(-sizes)[: min(AXES, len(told) - 1)]
+        kept = kept[sizes[kept] > 1e-6 * sizes.max()]
+        axes = away.T @ (turned[:, kept] / np.sqrt(sizes[kept]))
+        inside = away @ axes
         middles = np.stack([inside[crop == k].mean(axis=0) for k in range(len(self._owner))])
         spread = inside - middles[crop]
         within = spread.T @ spread / len(spread)

@@ -106,9 +106,11 @@ class CardReader:
                 which = np.array([k for k, _ in tried])
                 others = np.stack([quad for _, quad in tried])
                 told = self._probabilities(image, others)
-                better = self._belief(told) > self._belief(probabilities[which])
-                probabilities[which[better]] = told[better]
-                quads[which[better]] = others[better]
+                for k, quad, row in zip(which, others, told, strict=True):
+                    before = probabilities[k]
+                    if self._belief(row[None])[0] > self._belief(before[None])[0]:
+                        quads[k] = quad
+                        probabilities[k] = row if self._agree(row, before) else (row + before) / 2
         labels, scores = cards.labels, cards.scores
         return tuple(
             self._seen(quads[i], str(labels[i]), float(scores[i]), probabilities[i]) for i in range(len(cards))
@@ -120,6 +122,12 @@ class CardReader:
         for k, quad in enumerate(quads):
             crops[k] = rectified(image, quad, self._namer.crop_size_px)
         return self._namer.probabilities(crops)
+
+    def _agree(self, row: NDArray[np.float32], other: NDArray[np.float32]) -> bool:
+        """Whether two readings name the same card, or one of them names hardly any."""
+        if row.argmax() == other.argmax():
+            return True
+        return float(min(self._belief(row[None])[0], self._belief(other[None])[0])) < CONTRADICTS
 
     def _belief(self, probabilities: NDArray[np.float32]) -> NDArray[np.float32]:
         """Of each row, how much the likeliest card has; that it is no card doesn't count."""
@@ -138,6 +146,10 @@ class CardReader:
             # A face that glares may be taken for a back; what can be read is a face.
             return SeenCard(None, "down", score, quad, (), score)
         return SeenCard(best if sure else None, "up", confidence, quad, alternatives, score)
+
+
+#: Readings of one card from two quads that name different cards count both, if each gives its own this much.
+CONTRADICTS = 0.25
 
 
 def _tightened(image: NDArray[np.uint8], quad: NDArray[np.float32]) -> NDArray[np.float32] | None:
