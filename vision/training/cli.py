@@ -139,7 +139,5 @@ def _detector(args: argparse.Namespace) -> int:
         args.start, args.out, tuple(args.rendered), tuple(args.real), args.minutes, args.steps, side=args.side,
         rate=args.rate, frozen=args.frozen, seed=args.seed, threads=args.threads,
     )  # fmt: skip
-    checkpoint = train(plan, sys.stdout)
-    export(args.start, checkpoint, args.out / "card-detector.onnx", ("card face", "card back"))
-    export(args.start, checkpoint, args.out / "card-corners.onnx", ("corner",))
+    export(args.start, train(plan, sys.stdout), args.out / "model.onnx")
     return 0
