@@ -475,7 +475,8 @@ def arm_relief(look: ArmLook, px_per_mm: float) -> Relief:
     if look.hair > 0 and (look.sleeve is None or look.sleeve.cuff_mm > 30):
         albedo = albedo * (1 - 0.55 * look.hair * _hair(rng, u.shape, scale)[..., None])
     gloss = np.full_like(u, 0.2)
-    alpha = _coverage(outline, scale) * np.clip((14.0 - u) / 22.0, 0, 1)  # grows out of the wrist's stub
+    # Skin grows out of the wrist's stub; under a glove's cuff there is none to be seen.
+    alpha = _coverage(outline, scale) * np.clip((14.0 - u) / 22.0 if look.glove is None else (-26.0 - u) / 4.0, 0, 1)
     if look.watch and (look.sleeve is None or look.sleeve.cuff_mm > 52):
         height, albedo, gloss, alpha = _watch(look, u, v, half, scale, (height, albedo, gloss, alpha))
     if look.sleeve is not None:
