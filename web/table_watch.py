@@ -53,12 +53,13 @@ def pipeline_for(
     hands: Hands | None = None,
 ) -> Pipeline:
     """The pipeline for a game on a table, with the shipped reader unless another is given."""
+    slapped = game.expects(game.start(setup)).slaps
     return Pipeline(
         table,
         game.layout(len(setup.players)),
         reader or CardReader.shipped(),
-        hands or HandWatcher(table),
-        slapped=game.expects(game.start(setup)).slaps,
+        hands or HandWatcher(table, timed=slapped),
+        slapped=slapped,
         counts=setup.deck.counts,
     )
 

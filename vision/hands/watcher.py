@@ -69,13 +69,19 @@ class HandWatcher:
     ``hands`` is the latest picture's view; ``mask`` what is not table there, at ``watch_size``.
     """
 
-    def __init__(self, table: Table, *, shutter: Shutter | None = None) -> None:
-        """Watch the given table; ``shutter`` tells of a rolling shutter whose times are known."""
+    def __init__(
+        self, table: Table, *, shutter: Shutter | None = None, timed: frozenset[Pile] | None = None
+    ) -> None:
+        """Watch the given table; ``shutter`` tells of a rolling shutter whose times are known.
+
+        ``timed``: piles at which instants of contact are measured, None: at all.
+        """
         self.table = table
         self.hands: tuple[HandSeen, ...] = ()
         self.mask: Mask | None = None
         self.measured: dict[tuple[int, int], Timed] = {}
         """By hand and time of rest: what the instants were measured from, for the evidence."""
+        self._timed = timed
         self._shutter = shutter
         self._looks: deque[Look] = deque()
         self._tracks: list[_Track] = []
@@ -343,6 +349,9 @@ class HandWatcher:
                 # Where it comes from is told best by how it lies at rest.
                 entry_mm = self._to_mm(track.shape.entry)[0]
                 track.seat = nearest_seat(entry_mm, self._seats, np.array(self._at(track.at_pile)))
+            if self._timed is not None and self._timed.isdisjoint((track.at_pile, *track.over)):
+                news.append(_untimed(track, frame))
+                continue
             timed = self._time(track, len(self._looks) - 1)
             if rested == track.at_pile and timed.kink is not None and timed.travel_mm < _STIRS_MM:
                 continue  # others moved about it, it did not
@@ -421,6 +430,23 @@ class HandWatcher:
         )
 
 
+def _untimed(track: _Track, frame: Frame) -> Contact:
+    """A hand at rest at a pile whose instants nobody needs: measuring them costs a hundred times the watching."""
+    assert track.at_pile is not None
+    assert track.still_since_ns is not None
+    return Contact(
+        hand=track.hand,
+        seat=track.seat,
+        pile=track.at_pile,
+        at=Instant(track.still_since_ns, _ROUGH_NS),
+        speed_mps=track.speed_mps,
+        gentle=0.5,
+        trusted=False,
+        reason="not measured: no slap is timed here",
+        rest_ns=frame.at_ns,
+    )
+
+
 def _left_behind(track: _Track, at_ns: int) -> bool:
     """Whether it is no hand but what one has laid down: nothing joins it to the edge, and it lies still."""
     since = track.still_since_ns
@@ -443,9 +469,13 @@ _SMALL = np.ones((3, 3), np.uint8)
 
 
 def _resized(image: Image, size: tuple[int, int]) -> Image:
+    """The picture at another size: halved while that is possible, which is quick and keeps no noise, then scaled."""
+    while image.shape[1] >= 2 * size[0] and image.shape[0] >= 2 * size[1]:
+        half = image.shape[1] // 2, image.shape[0] // 2
+        image = np.asarray(cv2.resize(image, half, interpolation=cv2.INTER_AREA), dtype=np.uint8)
     if (image.shape[1], image.shape[0]) == size:
         return image
-    return np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), dtype=np.uint8)
+    return np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_LINEAR), dtype=np.uint8)
 
 
 def _same_shape(one: tuple[int, int], other: tuple[int, int]) -> bool:
