@@ -226,8 +226,11 @@ class _Table:
             twice = last is not None and last.seat == seat
             what, clause = ("two_cards", "S4") if twice else ("out_of_turn", "S3")
             effect = ("take_back", seat, None if face.card is None else str(face.card))
-            if self.fault(f"fault:{event.id}:{what}", event.confidence, clause, seat, effect):
+            key = f"fault:{event.id}:{what}"
+            if self.fault(key, event.confidence, clause, seat, effect):
                 self.back = seat
+            # Without a fault it was that player's turn.
+            in_turn = self.answers.get(key) == "void"
         if not self.down[seat]:
             self.say("S11", "note", seat)
             self.turn_over(seat)
@@ -307,20 +310,21 @@ class _Table:
                 claim.early = True
             return unsure
         asked = [claim for claim in unsure if before.open and not before.decided and self.fits(claim, before)]
-        if asked:
-            self.in_time(before, asked)
+        if asked and self.in_time(before, asked):
+            unsure = [claim for claim in unsure if claim not in asked]
         for claim in unsure:
             claim.early, claim.other = True, before
         return [] if self.over else unsure
 
-    def in_time(self, play: _Play, claims: list[_Claim]) -> None:
-        """The card's only claims may have come after the next one: a person says (S13)."""
+    def in_time(self, play: _Play, claims: list[_Claim]) -> bool:
+        """The card's only claims may have come after the next one: a person says (S13); True where they did not."""
         play.decided = play.called = True
         said = self.answers.get(f"race:{play.id}")
         if said is None:
             self.say("S13", "ask")
-            return
+            return False
         self.part(play, claims, f"race:{play.id}", play.piles, play.pot, True, 1.0)
+        return said != "nobody"
 
     # --- claims ------------------------------------------------------------------------------------------
 
@@ -365,7 +369,7 @@ class _Table:
             return
         racing = [claim for claim in self.claims if play.open and not play.decided and self.fits(claim, play)]
         # While a race is open all the claims of its card are judged together, after the earliest.
-        if racing and min(claim.due_ns for claim in self.claims) <= now_ns:
+        if racing and min(self.claims, key=lambda claim: claim.at_ns).due_ns <= now_ns:
             everything = True
         if racing and everything:
             self.claims = [claim for claim in self.claims if claim not in racing]
