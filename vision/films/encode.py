@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 SAMPLE_RATE = 48_000
+SOUND_BITS = 192_000
+"""Bits a second: at 96,000 one slap in twenty is smeared forward by up to 1.8 ms, at this rate none by 0.03."""
 CLOCK = 90_000
 """Ticks a second of the films' own clock: any common frame rate is a whole number of them."""
 _CODECS = {"h264": "libx264", "hevc": "libx265", "mjpeg": "mjpeg"}
@@ -61,7 +63,7 @@ def write_film(
             voice = None
             if sound is not None:
                 voice = container.add_stream("aac", rate=SAMPLE_RATE, layout="mono")
-                voice.bit_rate = 96_000
+                voice.bit_rate = SOUND_BITS
             for tick, picture in pictures:
                 frame = av.VideoFrame.from_ndarray(picture, format="yuv420p")
                 frame.pts, frame.time_base = tick, Fraction(1, CLOCK)

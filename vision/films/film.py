@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from referee.bad_input import BadInput
+from referee.cards import shipped_deck
 from referee.game import Layout
 from referee.recording import Header
 from referee.ruling import Ruling
@@ -34,6 +35,8 @@ from vision.table import Table
 
 Picture = NDArray[np.uint8]
 
+OTHER_DECKS = (("snap", "snap-pictures"),)
+"""Which games can be filmed with which deck beside their own."""
 VERSION = 1
 """Counted up whenever the same seed gives another film: benches keep films by it."""
 
@@ -50,6 +53,8 @@ class FilmOrder:
     size_px: tuple[int, int] = (1280, 720)
     condition: str = "clean"
     players: int | None = None
+    deck: str | None = None
+    """Another shipped deck than the game's own: Snap is played with `snap-pictures`, too."""
     sound: bool = True
     codec: str = "h264"
     preset: str = "veryfast"
@@ -69,6 +74,9 @@ class FilmOrder:
         width, height = self.size_px
         if not (160 <= width <= 3840 and 120 <= height <= 2160) or width % 2 or height % 2:
             wrong.append(f"size: expected even, 160x120 to 3840x2160, got {width}x{height}")
+        if self.deck is not None and (self.game, self.deck) not in OTHER_DECKS:
+            known = " or ".join(f"{deck} with {game}" for game, deck in OTHER_DECKS)
+            wrong.append(f"deck: expected {known}, got {self.deck!r}")
         if wrong:
             raise BadInput("; ".join(wrong))
         condition(self.condition)
@@ -102,7 +110,8 @@ class Played:
 
 
 def _snap(order: FilmOrder) -> Played:
-    film, script = snap_film(order.seed, seconds=order.seconds, players=order.players, short=order.short)
+    deck = shipped_deck(order.deck) if order.deck is not None else None
+    film, script = snap_film(order.seed, seconds=order.seconds, players=order.players, short=order.short, deck=deck)
     return Played(script, film.layout, film.header, film.judged)
 
 
@@ -141,7 +150,7 @@ class Shoot:
         self.cameras = _knocked(self.camera, self.condition, self.script.duration_s, rng)
         self.top = str(rng.choice(self.condition.tops))
         self.lamp = _lamp(rng, self.condition)
-        self.deck = _artwork(order.game, str(rng.choice(list(INKS))))
+        self.deck = _artwork(order, str(rng.choice(list(INKS))))
         self.ticks = _frame_ticks(order, self.condition, self.script.duration_s, rng)
         self.renderer = self._renderer(rng)
         self.sensor = Sensor(self.camera, self.condition, self.script.duration_s, rng)
@@ -259,11 +268,11 @@ def make_film(order: FilmOrder, path: Path, *, progress: Callable[[int, int], No
     )
 
 
-def _artwork(game: str, ink: str) -> DeckArt:
+def _artwork(order: FilmOrder, ink: str) -> DeckArt:
     """The cards that a game is played with, their backs printed in that ink."""
-    if game == "hit-the-deck":
+    if order.game == "hit-the-deck":
         return own_deck("hit-the-deck", ink)
-    deck = standard_deck(ink)
+    deck = own_deck(order.deck, ink) if order.deck is not None else standard_deck(ink)
     return replace(deck, faces={**deck.faces, SPOT_CARD: spot_card()})
 
 

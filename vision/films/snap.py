@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from referee.bad_input import BadInput
 from referee.cards import Card, Deck, Pile, Seat
 from referee.events import Event, Lifted, Moved, Shown, Slap, Turned
 from referee.games.snap import GAME, POT, SPOT, SnapState
@@ -16,6 +17,8 @@ from vision.films.direct import QUIET_S, Direction, at, players_arms
 from vision.films.kinematics import Family, Strike
 from vision.films.script import Script
 
+MOST_PLAYERS = 8
+"""With more, the piles of neighbours would lie on each other on any table that a camera can read cards on."""
 SPOT_CARD = "snap spot"
 """The index card that says Snap!, by its name in the artwork."""
 
@@ -167,9 +170,7 @@ class SnapFilm(Direction[SnapState]):
             source = Pile("up", giver)
         if not self.stage.stacks[source]:
             return now
-        _, laid = self.stage.carry(
-            giver, source, Pile("down", receiver), now, over=source.kind == "up", under=True
-        )
+        _, laid = self.stage.carry(giver, source, Pile("down", receiver), now, over=source.kind == "up", under=True)
         self.tell(Moved(at=at(laid), seat=giver, source=source, target=Pile("down", receiver), count=1))
         return laid + 0.2
 
@@ -186,18 +187,22 @@ def snap_film(
     seconds: float,
     players: int | None = None,
     short: bool = False,
-    table_mm: tuple[float, float] = (900.0, 600.0),
+    table_mm: tuple[float, float] | None = None,
     temper: Temper | None = None,
+    deck: Deck | None = None,
 ) -> tuple[SnapFilm, Script]:
-    """The film of one seed: its game, and its script."""
+    """The film of one seed: its game, and its script; a bigger party sits at a bigger table."""
     rng = np.random.default_rng([seed, 0x5A4B])
     count = players or int(rng.integers(2, 5))
+    if not 2 <= count <= MOST_PLAYERS:
+        raise BadInput.of("players", f"2 to {MOST_PLAYERS} in a film of Snap", count)
+    bigger = {7: 1.2, 8: 1.55}.get(count, 1.0)
     film = SnapFilm(
         players_arms(count, rng),
-        table_mm,
+        table_mm or (900.0 * bigger, 600.0 * bigger),
         rng,
         np.random.default_rng([seed, 0xF001]),
-        deck=short_deck() if short else None,
+        deck=deck or (short_deck() if short else None),
         dealer=int(rng.integers(count)),
         temper=temper,
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 from referee.bad_input import BadInput
 
 HELP = "write a deck of our own as a PDF to print and cut, and its cards as SVG"
-DECKS = ("hit-the-deck",)
+DECKS = ("hit-the-deck", "snap-pictures")
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -26,6 +26,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--size", default="1280x720", metavar="WxH", help="of the picture (default 1280x720)")
     parser.add_argument("--condition", default="clean", metavar="C", help="clean, dim, glare, …; several with +")
     parser.add_argument("--players", type=int, help="how many (default: the seed decides)")
+    parser.add_argument("--deck", help="snap-pictures, for Snap (default: the game's own)")
     parser.add_argument("--silent", action="store_true", help="no sound track")
     parser.add_argument("--preset", default="veryfast", help="of the H.264 encoder; slow makes smaller files")
     parser.add_argument("--quality", type=int, help="rate factor of the encoder: higher is smaller (default 24)")
@@ -49,6 +50,7 @@ def run(args: argparse.Namespace) -> int:
         size_px=_size(args.size),
         condition=args.condition,
         players=args.players,
+        deck=args.deck,
         sound=not args.silent,
         codec=args.codec,
         preset=args.preset,
