@@ -19,9 +19,9 @@ _FEWEST_PIXELS = 120
 #: Residuals beyond this many robust standard deviations are half trusted: the usual constant of Huber's.
 _HUBER = 1.35
 #: More pixels than this add nothing to the precision that the model's own error allows.
-_MOST_PIXELS = 4000
+_MOST_PIXELS = 1800
 #: So many pixels are compared in a scan over shifts.
-_SCANNED_PIXELS = 350
+_SCANNED_PIXELS = 220
 #: How much an arm can have turned and changed its size before it came to rest, one standard deviation: it swings
 #: in by some degrees, and 100 mm higher is 7 to 11 % bigger under a camera at 900 to 1600 mm.
 _TURN_SD, _SIZE_SD = 0.13, 0.06
@@ -137,7 +137,7 @@ class Patch:
         starts: Sequence[Affine],
         *,
         finest: int = 0,
-        rounds: int = 12,
+        rounds: int = 8,
     ) -> Placed:
         """Find the patch from several starts; the likest at the coarsest level is followed to the finest.
 
@@ -187,7 +187,7 @@ class Patch:
             step = np.linalg.solve(normal, right)
             warp = _compose(warp, self._step(step[:4], s))
             likeness = float(_likeness(got[None], level.values[None], (base * inside)[None])[0])
-            if float(np.abs(step[:4]).max()) < 0.01:
+            if float(np.abs(step[:4]).max()) < 0.02:
                 break
         # Neighbouring pixels share their noise after the blur: about four to one independent one.
         covariance = np.linalg.inv(normal)[:4, :4] * residual**2 * 4 / s**2

@@ -81,6 +81,11 @@ class Timed:
         """How far from its rest the arm was followed."""
         return float(np.hypot.reduce(self.moved_mm, axis=1).max(initial=0.0))
 
+    def moved_before(self, ns: int) -> float:
+        """How far from its rest the arm was within so long before the contact."""
+        near = (self.followed >= self.at.at_ns - ns) & (self.followed <= self.at.at_ns)
+        return float(np.hypot.reduce(self.moved_mm[near], axis=1).max(initial=0.0))
+
 
 @dataclass(frozen=True, slots=True)
 class Shutter:
@@ -104,6 +109,10 @@ class Shutter:
         return np.asarray(np.clip(x * self.axis[0] + y * self.axis[1], -0.5, 0.5))
 
 
+def _wider(sd_ns: int, by_ns: int) -> int:
+    return round(math.hypot(sd_ns, by_ns))
+
+
 class Follower:
     """Follows arms back from rest through buffered pictures of one slap; masks are shared between arms."""
 
@@ -116,6 +125,7 @@ class Follower:
         self._soft: dict[int, Grey] = {}
         self._greys: dict[int, Grey] = {}
         self._changes: dict[int, NDArray[np.int16]] = {}
+        self._pyramids: dict[tuple[int, int], list[Grey]] = {}
 
     def mask(self, k: int) -> Mask:
         """What is not table in picture k."""
@@ -131,34 +141,56 @@ class Follower:
         soft = self._soft[k]
         return self._greys[k] * soft + (1 - soft) * np.float32(level)
 
-    def time(self, arm: Arm, rest: int, arm_at: Callable[[int], Arm | None] | None = None) -> Timed:
+    def _pyramid(self, k: int, level: float) -> list[Grey]:
+        key = k, round(level)
+        if key not in self._pyramids:
+            self._pyramids[key] = pyramid(self._picture(k, level))
+        return self._pyramids[key]
+
+    def time(self, arm: Arm, rest: int, arm_at: Callable[[int], Arm | None] | None = None, before_ns: int = 0) -> Timed:
         """The contact of an arm that lies still in picture ``rest``.
 
         ``arm_at`` gives the same arm as it lies in an earlier picture: before others came to lie on it.
+        ``before_ns``: if it has not moved since, there is nothing to time.
         """
         looks = self.looks
         at_rest = looks[rest].at_ns
         guesses = self._came_to_rest(arm, rest)
         if not guesses:
             return _lost(at_rest, "too little of the arm is seen at rest")
+        if looks[max(guesses)].at_ns <= before_ns:
+            return _lost(at_rest, UNMOVED)
         tried = [self._time_from(arm, rest, since, arm_at) for since in guesses]
         best = _agreed(tried)
         hand = self._hand_alone(arm, rest, best)
-        if hand is not None and hand.trusted and hand.at.at_ns > best.at.at_ns + 2 * hand.at.sd_ns:
+        if hand is None or hand.kink is None or best.kink is None:
+            return best
+        later = hand.at.at_ns - best.at.at_ns
+        if later < 2.5 * math.hypot(hand.at.sd_ns, best.at.sd_ns) or hand.likeness < _FLICK_LIKE:
+            return best
+        if hand.kink.misfit < _FLICK_MISFIT and hand.at.sd_ns < 6_000_000 and hand.moved_before(_FLICK_NS) < _FLICK_MM:
             # It flicked from the wrist: the arm had come to rest before.
-            return hand
+            at = Instant(hand.at.at_ns, _wider(hand.at.sd_ns, _FLICK_SD_NS))
+            return replace(hand, trusted=True, reason="", at=at)
+        if best.trusted:
+            return replace(
+                best,
+                at=Instant(best.at.at_ns, max(best.at.sd_ns, later)),
+                trusted=False,
+                reason="hand and arm came to rest at different times",
+            )
         return best
 
     def _hand_alone(self, arm: Arm, rest: int, whole: Timed) -> Timed | None:
-        """The contact from the hand without its arm, where the hand is seen at rest."""
-        if not arm.whole:
-            return None
+        """The contact from the hand without its arm."""
         ys, xs = np.mgrid[: arm.mask.shape[0], : arm.mask.shape[1]]
         near = np.hypot(xs - arm.tip[0], ys - arm.tip[1]) < _HAND_ONLY_MM * arm.px_per_mm
         hand = replace(arm, mask=np.where(near, arm.mask, 0).astype(np.uint8))
-        guesses = [k for k in self._came_to_rest(hand, rest) if self.looks[k].at_ns > whole.at.at_ns - 10_000_000]
+        # Only where it moved clearly later than the whole arm came to rest.
+        guesses = self._came_to_rest(hand, rest)[-2:]
+        guesses = [k for k in guesses if self.looks[k].at_ns > whole.at.at_ns + 4_000_000]
         tried = [self._time_from(hand, rest, since, None) for since in guesses]
-        return _agreed(tried) if tried else None
+        return max(tried, key=lambda timed: timed.at.at_ns if timed.kink is not None else 0, default=None)
 
     def _time_from(self, arm: Arm, rest: int, since: int, arm_at: Callable[[int], Arm | None] | None) -> Timed:
         """The contact of an arm of which it is supposed that it moved last in picture ``since``."""
@@ -179,7 +211,7 @@ class Follower:
         patch, level = self._patch(replace(chosen, mask=mask), clear)
         if patch is None:
             return _lost(looks[clear].at_ns, "too little of the arm is seen at rest")
-        first = next(k for k in range(len(looks)) if looks[k].at_ns >= looks[since].at_ns - LOOK_BACK_S * 1e9)
+        first = next(k for k in range(len(looks)) if looks[k].at_ns >= looks[since].at_ns - _FOLLOW_NS)
         placed: dict[int, Placed] = {}
         self._follow(patch, chosen, range(clear, first - 1, -1), since, level, placed)
         last = min(len(looks) - 1, rest, clear + 3)
@@ -229,7 +261,7 @@ class Follower:
         if len(when) < 60:
             return []
         guesses: list[int] = []
-        for k in np.percentile(when, (20, 40, 60, 80)).astype(int):
+        for k in np.percentile(when, (25, 50, 75)).astype(int):
             if not guesses or self.looks[k].at_ns - self.looks[guesses[-1]].at_ns > _SAME_GUESS_NS:
                 guesses.append(int(k))
         return guesses
@@ -279,7 +311,7 @@ class Follower:
         last = moving_since = self.looks[frames[0]].at_ns if len(frames) else 0
         for k in frames:
             at_ns = self.looks[k].at_ns
-            pictures = pyramid(self._picture(k, level))
+            pictures = self._pyramid(k, level)
             found = self._still(patch, pictures, warp, arm, _SETTLES_MM) if k > since else None
             if found is None and k > since:
                 continue  # hidden
@@ -409,7 +441,7 @@ def _possible(found: Placed) -> bool:
     return -_SHRINKS < size < _GROWS and abs(turn) < _TURNS
 
 
-def _peaks(likeness: Array, at: Array, apart: float, most: int = 3) -> list[int]:
+def _peaks(likeness: Array, at: Array, apart: float, most: int = 2) -> list[int]:
     """The likeliest shifts that lie apart from each other."""
     chosen: list[int] = []
     for i in np.argsort(-likeness)[:60]:
@@ -454,6 +486,10 @@ _SAME_GUESS_NS = 28_000_000
 _LARGEST = np.ones((1, 3), np.float32)
 #: A hand from its tip to the wrist.
 _HAND_ONLY_MM = 115.0
+#: What shows that a hand flicked: it is followed well, and moves no farther than a palm's pitching within so long.
+_FLICK_LIKE, _FLICK_MISFIT, _FLICK_MM, _FLICK_NS, _FLICK_SD_NS = 0.72, 0.9, 35.0, 45_000_000, 4_000_000
+#: The reason where an arm did not move since it was last timed.
+UNMOVED = "it has not moved"
 #: The likeness of the arm is judged over so much of its approach.
 _JUDGED_NS = 80_000_000
 #: From this misfit on pictures are left out of the fit.
@@ -463,7 +499,7 @@ _STEADY_MMPS = 250.0
 #: So far may an arm slide and settle after it was stopped (mm).
 _SETTLES_MM = 22.0
 #: Less than this from its rest an arm lies still (mm); a moving one is followed back for so long.
-_STILL_MM, _FOLLOW_NS = 4.0, 150_000_000
+_STILL_MM, _FOLLOW_NS = 4.0, 140_000_000
 #: An arm comes from above: bigger by up to so much, hardly ever smaller; and it turns by up to so much (rad).
 _GROWS, _SHRINKS, _TURNS = 0.25, 0.12, 0.5
 #: Below this correlation the arm was not made out; what is unlike is so much less sure (mm).

@@ -18,7 +18,7 @@ from vision.hands.arms import ArmFinder, ArmShape, Lane, nearest_seat
 from vision.hands.background import Background
 from vision.hands.news import Contact, Gone, HandNews, HandSeen, Lift, Reached
 from vision.hands.pixels import Array, Image, Mask
-from vision.hands.timing import Arm, Follower, Look, Shutter, Timed
+from vision.hands.timing import UNMOVED, Arm, Follower, Look, Shutter, Timed
 from vision.table import Table
 
 #: Pictures are watched at about this many pixels a mm (a fingertip is 4 px wide), and measured at up to so many.
@@ -60,6 +60,8 @@ class _Track:
     over: tuple[Pile, ...] = ()
     at_pile: Pile | None = None
     rests_at: Pile | None = None
+    timed_ns: int = 0
+    """When its contact was last measured."""
     reached: set[Pile] = field(default_factory=set)
 
 
@@ -69,9 +71,7 @@ class HandWatcher:
     ``hands`` is the latest picture's view; ``mask`` what is not table there, at ``watch_size``.
     """
 
-    def __init__(
-        self, table: Table, *, shutter: Shutter | None = None, timed: frozenset[Pile] | None = None
-    ) -> None:
+    def __init__(self, table: Table, *, shutter: Shutter | None = None, timed: frozenset[Pile] | None = None) -> None:
         """Watch the given table; ``shutter`` tells of a rolling shutter whose times are known.
 
         ``timed``: piles at which instants of contact are measured, None: at all.
@@ -298,7 +298,7 @@ class HandWatcher:
                 track.still_since_ns = frame.at_ns
         else:
             track.still_since_ns = None
-            if track.change > max(2.0, 0.5 * track.peak_change):
+            if track.change > max(1.5, 0.35 * track.peak_change):
                 track.moved = True
 
     def _piles_of(self, track: _Track, frame: Frame) -> list[HandNews]:
@@ -353,9 +353,12 @@ class HandWatcher:
                 news.append(_untimed(track, frame))
                 continue
             timed = self._time(track, len(self._looks) - 1)
+            if timed.reason == UNMOVED:
+                continue
             if rested == track.at_pile and timed.kink is not None and timed.travel_mm < _STIRS_MM:
                 continue  # others moved about it, it did not
             self.measured[track.hand, frame.at_ns] = timed
+            track.timed_ns = frame.at_ns
             at = timed.at
             if timed.kink is None or not timed.trusted:
                 rough = max(at.sd_ns, _ROUGH_NS)
@@ -400,7 +403,7 @@ class HandWatcher:
                     best = apart, shape
             return None if best is None else self._arm(best[1], follower, k)
 
-        return follower.time(self._arm(track.shape, follower, rest), rest, arm_at)
+        return follower.time(self._arm(track.shape, follower, rest), rest, arm_at, track.timed_ns)
 
     @property
     def _watched_size(self) -> tuple[int, int]:
