@@ -11,11 +11,14 @@ from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from referee.bad_input import BadInput
 from referee.cards import Card, Pile
-from referee.events import Dealt, Joined, Shown
+from referee.events import KINDS, Dealt, Joined, Shown
 from referee.instant import Instant
+from referee.match import Match
 from referee.recording import Header, read
 from web import pages
 from web.config import choose
@@ -344,6 +347,54 @@ def test_what_can_not_be_is_answered_in_one_line(client, live, race, path, body,
     assert said in response.get_json()["error"]
     assert "\n" not in response.get_json()["error"]
     assert live.number == 7
+
+
+scalars = st.none() | st.booleans() | st.integers(-3, 12) | st.floats(allow_nan=False) | st.text(max_size=12)
+said = st.sampled_from(["ben turns 7h", "slap ana", "wait", "0", "tie", "void", "stands", "end", "race:2", "fault:1:x"])
+events = st.fixed_dictionaries(
+    {"event": st.sampled_from(sorted(KINDS)), "at_ns": st.integers(0, 9 * 10**9)},
+    optional={
+        "seat": st.none() | st.integers(-1, 13),
+        "pile": st.sampled_from(["up:0", "up:9", "spot", "pot", "down:1", "nowhere"]),
+        "card": st.sampled_from(["7h", "2c", "red 4", None]),
+        "of": st.integers(-1, 9),
+        "says": said,
+        "question": said,
+    },
+)
+bodies = st.one_of(
+    st.dictionaries(st.sampled_from(["of", "after", "ruling", "says", "reason", "question", "text"]), scalars | said),
+    st.fixed_dictionaries({"of": st.integers(0, 9), "becomes": events | said | scalars}),
+    st.fixed_dictionaries({"after": st.integers(0, 9), "happened": events | said | scalars}),
+    st.fixed_dictionaries({"text": said}),
+    st.fixed_dictionaries({"ruling": st.integers(0, 4), "says": said, "reason": said}),
+    scalars,
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["answer", "overrule", "amend", "insert", "tell", "undo", "redo"]), bodies),
+        max_size=8,
+    )
+)
+def test_whatever_a_host_sends_is_taken_or_refused_and_the_log_still_tells_the_same(snap, race, sent):
+    live = LiveMatch(snap, Unkept())
+    client = create_app(live, Picture(), Door(TOKEN, 80)).test_client()
+    for event in race:
+        live.tell(event)
+    for path, body in sent:
+        before = live.number
+        answer = client.post(f"/api/{path}", json=body, headers=HOST)
+        assert answer.status_code in (200, 400, 415), answer.get_data(as_text=True)
+        assert path == "tell" or live.number == before + (answer.status_code == 200)
+    assert client.get("/api/state").status_code == 200
+    lines = list(read(client.get("/log.jsonl").get_data(as_text=True).splitlines()))
+    again = Match(snap.game, snap.setup)
+    again.tell_all(lines[1:])
+    with live.looking() as match:
+        assert (again.board, again.rulings) == (match.board, match.rulings)
 
 
 def test_a_form_from_another_page_is_no_json(client):
