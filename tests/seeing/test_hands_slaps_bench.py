@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from pathlib import Path
 
 import pytest
 
@@ -45,14 +46,23 @@ def test_wilson_interval_is_wide_for_few_and_holds_its_share() -> None:
     assert slaps.wilson(0, 0) == (0.0, 1.0)
 
 
-def test_one_rendered_clip_goes_all_the_way(capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_rendered_clip_goes_all_the_way(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     args = argparse.Namespace(
-        fps="60", hands="2", n=1, group="nominal", jobs=1, no_held_out=True, quick=True, seed=5
+        fps="60",
+        hands="2",
+        n=1,
+        group="nominal",
+        jobs=1,
+        no_held_out=True,
+        quick=True,
+        seed=5,
+        results=tmp_path / "hands.jsonl",
     )
     assert slaps.run(args) == 0
     last = capsys.readouterr().out.strip().splitlines()[-1]
     figures = json.loads(last)
     assert figures["clips"] == 1
+    assert len((tmp_path / "hands.jsonl").read_text().splitlines()) == figures["hands"]
     assert figures["hands"] >= 2
     assert set(figures["by_fps"]) == {"60"}
     for name in ("timed", "coverage95", "right_at_10ms", "called", "false_slaps", "stepping_rmse_ms", "worst_family"):

@@ -9,8 +9,9 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import combinations
+from pathlib import Path
 
 import cv2
 import numpy as np
@@ -92,6 +93,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--n", type=int, help=f"clips for each rate and group (default {_FULL_N}, quick {_QUICK_N})")
     parser.add_argument("--group", choices=("nominal", "all", "both"), default="both")
     parser.add_argument("--jobs", type=int, default=1, help="how many clips at a time")
+    parser.add_argument("--results", type=Path, help="also write every hand's result there, as JSON lines")
     parser.add_argument("--no-held-out", action="store_true", help="leave the held-out families closed")
 
 
@@ -115,6 +117,9 @@ def run(args: argparse.Namespace) -> int:
         results.append(result)
         if sys.stderr.isatty():
             print(f"\r{len(results)}/{len(tasks)} clips", end="", file=sys.stderr)  # a bench's progress
+    if args.results is not None:
+        lines = [json.dumps(asdict(hand)) for result in results for hand in result.hands]
+        args.results.write_text("\n".join(lines) + "\n")
     figures = report(results)
     figures["seed"], figures["seconds"] = args.seed, round(time.monotonic() - began, 1)
     _table(figures)

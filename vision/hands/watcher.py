@@ -18,7 +18,7 @@ from vision.hands.arms import ArmFinder, ArmShape, Lane, nearest_seat
 from vision.hands.background import Background
 from vision.hands.news import Contact, Gone, HandNews, HandSeen, Lift, Reached
 from vision.hands.pixels import Array, Image, Mask
-from vision.hands.timing import UNMOVED, Arm, Follower, Look, Shutter, Timed
+from vision.hands.timing import SMOOTH, UNMOVED, Arm, Follower, Look, Shutter, Timed
 from vision.table import Table
 
 #: Pictures are watched at about this many pixels a mm (a fingertip is 4 px wide), and measured at up to so many.
@@ -370,7 +370,7 @@ class HandWatcher:
                     pile=track.at_pile,
                     at=Instant(at.at_ns, int(math.hypot(at.sd_ns, frame.sd_ns))),
                     speed_mps=timed.speed_mmps / 1000,
-                    gentle=0.5 if timed.kink is None else timed.kink.gentle,
+                    gentle=0.5 if timed.kink is None else max(timed.kink.gentle, 0.9 * (timed.reason == SMOOTH)),
                     trusted=timed.trusted,
                     reason=timed.reason,
                     rest_ns=frame.at_ns,
