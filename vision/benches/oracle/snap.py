@@ -401,7 +401,8 @@ class _Table:
             if other is None or (other.open and self.fits(claim, other)):
                 return
             sure *= self.none_sure(claim, other)
-        late = len(self.plays) > 1 and self.plays[-2].open and not self.plays[-2].called
+        # A call of the wrong kind while the card has a match of the other is that, and not a late one.
+        late = not play.open and len(self.plays) > 1 and self.plays[-2].open and not self.plays[-2].called
         clause = "S13" if late else "S9"
         receiver = self.receiver(claim.seat, play)
         key = f"snap:{claim.id}"
