@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from referee.cards import Card, Deck, Seat
 from referee.events import Answer, Dealt, Ended, Event, Finish, Moved, Shout, Shown, Slap, Turned
@@ -620,7 +621,7 @@ def _first(instants: Mapping[int, tuple[int, int]]) -> dict[int, float]:
             marks |= {mean + k * spread / 2 for k in range(-16, 17)}
         edges = sorted(mark for mark in marks if at - 8 * sd <= mark <= at + 8 * sd)
         total = 0.0
-        for left, right in zip(edges, edges[1:], strict=False):
+        for left, right in pairwise(edges):
             half, middle = (right - left) / 2, (right + left) / 2
             for node, weight in _GAUSS:
                 x = middle + half * node

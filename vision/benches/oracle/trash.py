@@ -298,7 +298,8 @@ class _Table:
                 return
             if self.fault(event, "not_drawn", "T5", seat, back, sure=sure, holds=True) != "void":
                 return
-            # Without a fault a card was drawn, and it is this one.
+            # Without a fault a card was drawn from the stock, and it is this one.
+            self.stock = max(self.stock - 1, 0)
             self.holding = self.drawn_any = True
             self.held, self.just_discarded, self.takeable = card, None, None
         if self.held is not None and self.held != card:
@@ -317,7 +318,7 @@ class _Table:
             self.lying_wrong = str(event.pile)
             if self.fault(event, what, clause, seat, back, sure=sure, holds=True) != "void" or not there:
                 return
-        elif lies is not None:
+        if lies is not None and self.wild(lies):
             self.say("T8", "note", seat)
         self.put(seat, place, card)
 
@@ -359,7 +360,12 @@ class _Table:
                 return
             # Without a fault it was that player's turn, and this card was drawn.
             self.lying_wrong = None
-            self.turn, self.held, self.drawn_any = seat, card, True
+            if seat != self.turn:
+                self.trash.append(card)
+                self.pass_turn(seat)
+                return
+            self.held, self.drawn_any = card, True
+            self.stock = max(self.stock - 1, 0)
         if self.held is not None and self.held != card:
             self.fault(event, "not_the_card_in_hand", "T6", seat, sure=sure)
         self.takeable = None
