@@ -24,10 +24,16 @@ WAIT_FOR_A_VIEWER_S = 8.0
 DEFAULT_PORT = 8620
 
 
+def open_port(port: int, *, lan: bool = False) -> socket.socket:
+    """Listen for browsers: on this machine only, or on the network too."""
+    return listen(port, address="0.0.0.0" if lan else "127.0.0.1")
+
+
 @contextmanager
-def hosted(live: LiveMatch, picture: Picture, port: int, *, browser: bool, lan: bool = False) -> Iterator[None]:
+def hosted(
+    live: LiveMatch, picture: Picture, listening: socket.socket, *, browser: bool, lan: bool = False
+) -> Iterator[None]:
     """Serve a table's page; says where it is, and opens a browser."""
-    listening = listen(port, address="0.0.0.0" if lan else "127.0.0.1")
     port = listening.getsockname()[1]
     names = (*LOCAL_NAMES, *_names_on_the_network()) if lan else LOCAL_NAMES
     door = Door(secrets.token_urlsafe(16), port, names)

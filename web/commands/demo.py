@@ -15,7 +15,7 @@ from vision.table import Table
 from vision.weights import data_folder
 from web.config import Chosen, choose, dealer_seat
 from web.games import game_named
-from web.hosting import DEFAULT_PORT, hosted, new_log, open_store, say
+from web.hosting import DEFAULT_PORT, hosted, new_log, open_port, open_store, say
 from web.live import LiveMatch, Log, Picture, Unkept
 from web.show import show
 from web.table_watch import pipeline_for
@@ -37,15 +37,16 @@ def run(args: argparse.Namespace) -> int:
     folder = data_folder("datasets", "recordings")
     chosen = demo_match(folder)
     with ExitStack() as closing:
-        log: Log = Unkept()
-        if args.data is not None:
-            log = new_log(closing.enter_context(open_store(args.data)), chosen)
+        listening = closing.enter_context(open_port(args.port))
         video = closing.enter_context(VideoFile(folder / "demo.mp4", sound=False))
         table = Table.from_toml(folder / "demo.table.toml").scaled_to(video.info.size_px)
         pipeline = pipeline_for(chosen.game, chosen.setup, table)
+        log: Log = Unkept()
+        if args.data is not None:
+            log = new_log(closing.enter_context(open_store(args.data)), chosen)
         live, picture = LiveMatch(chosen, log, seeing=True), Picture()
         try:
-            closing.enter_context(hosted(live, picture, args.port, browser=not args.no_browser))
+            closing.enter_context(hosted(live, picture, listening, browser=not args.no_browser))
             show(at_its_own_speed(video), pipeline, live, picture)
             say("The film is over; the page stays until Ctrl-C.")
             while True:

@@ -6,14 +6,17 @@ import argparse
 import time
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from referee.bad_input import BadInput
+from referee.match import Match
+from vision.pipeline import Pipeline
 from vision.sources.paced import at_its_own_speed
 from vision.sources.video import VideoFile
 from vision.table import Table
-from web.config import add_match_options, choose, dealer_seat, read_rules
+from web.config import Chosen, add_match_options, choose, dealer_seat, read_rules
 from web.games import game_named
-from web.hosting import DEFAULT_PORT, hosted, log_to_go_on_with, new_log, open_store, say
+from web.hosting import DEFAULT_PORT, hosted, log_to_go_on_with, new_log, open_port, open_store, say
 from web.live import LiveMatch, Log, Picture, Unkept
 from web.show import show
 from web.table_watch import pipeline_for
@@ -47,31 +50,43 @@ def run(args: argparse.Namespace) -> int:
         options=read_rules(args.rules) if args.rules else {},
     )
     with ExitStack() as closing:
-        log: Log = Unkept()
-        match = None
-        if args.data is not None:
-            store = closing.enter_context(open_store(args.data))
-            kept = log_to_go_on_with(store, chosen)
-            if kept is not None:
-                match = kept.open()
-                say(f"Going on with the match of before, {len(match.log)} events.")
-            log = kept or new_log(store, chosen)
-        live, picture = LiveMatch(chosen, log, match=match, seeing=args.camera is not None), Picture()
+        listening = closing.enter_context(open_port(args.port, lan=args.lan))
+        watched = _watched(args, chosen, closing)
+        log, match = _log(args.data, chosen, closing)
+        live, picture = LiveMatch(chosen, log, match=match, seeing=watched is not None), Picture()
         try:
-            if args.camera is None:
+            if watched is None:
                 picture.close()
-                closing.enter_context(hosted(live, picture, args.port, browser=not args.no_browser, lan=args.lan))
-            else:
-                if args.table is None:
-                    raise BadInput.of("table", "--table T.toml, to say where the table and its piles are", "none")
-                video = closing.enter_context(VideoFile(args.camera, sound=False))
-                pipeline = pipeline_for(
-                    chosen.game, chosen.setup, Table.from_toml(args.table).scaled_to(video.info.size_px)
-                )
-                closing.enter_context(hosted(live, picture, args.port, browser=not args.no_browser, lan=args.lan))
+            closing.enter_context(hosted(live, picture, listening, browser=not args.no_browser, lan=args.lan))
+            if watched is not None:
+                video, pipeline = watched
                 show(at_its_own_speed(video), pipeline, live, picture)
                 say("The video is over; the page stays until Ctrl-C.")
             while True:
                 time.sleep(3600)
         except KeyboardInterrupt:
             return 0
+
+
+def _watched(args: argparse.Namespace, chosen: Chosen, closing: ExitStack) -> tuple[VideoFile, Pipeline] | None:
+    """The video and what watches it; None where the host types."""
+    if args.camera is None:
+        return None
+    if args.table is None:
+        raise BadInput.of("table", "--table T.toml, to say where the table and its piles are", "none")
+    video = closing.enter_context(VideoFile(args.camera, sound=False))
+    table = Table.from_toml(args.table).scaled_to(video.info.size_px)
+    return video, pipeline_for(chosen.game, chosen.setup, table)
+
+
+def _log(data: Path | None, chosen: Chosen, closing: ExitStack) -> tuple[Log, Match[Any] | None]:
+    """Where the match is kept, and the match so far where one is gone on with."""
+    if data is None:
+        return Unkept(), None
+    store = closing.enter_context(open_store(data))
+    kept = log_to_go_on_with(store, chosen)
+    if kept is None:
+        return new_log(store, chosen), None
+    match = kept.open()
+    say(f"Going on with the match of before, {len(list(kept.lines())) - 1} events.")
+    return kept, match
