@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from referee.cards import Card, Pile, Seat
-from referee.events import Event, Lifted, Moved, Shown, Slap, Turned
+from referee.events import Event, Finish, Lifted, Moved, Shown, Slap, Turned
 from referee.game import Expectation, Layout
 from referee.instant import Instant
 from vision.hands.news import Contact, Gone, HandSeen, Lift, Reached
+from vision.hands.order import Offset, joined
 from vision.observation import Lies, Observation, PileChanged, Top
 from vision.table import Point, Table
 
@@ -34,6 +36,12 @@ SOFT = 0.3
 #: Two contacts of one hand closer together than this are a tap and its echo; further apart, the first was a hand
 #: held ready over the pile.
 TAP_NS = 250 * MS
+#: Hands that come down later than this after the last one belong to another slap; then the order is told.
+RACE_NS = 240 * MS
+#: Onsets are looked for so far around the hands, beside the offset's own doubt; and sound is waited for so long.
+HEARD_NS, SOUND_WAIT_NS = 60 * MS, 1_200 * MS
+#: An offset is kept where nearly all hands were heard; it stays open by this much.
+WELL_HEARD, LEAST_OFFSET_SD_NS = 0.8, 3 * MS
 #: A hand whose fingertips end so far short of a pile's middle is not on its card (half a card is 44 mm).
 SHORT_MM = 50.0
 #: A hand from wrist to fingertips, and half its breadth and half a card's.
@@ -134,11 +142,21 @@ def _past(hand: HandSeen, point_mm: Point) -> tuple[float, float]:
     return px * dx + py * dy, py * dx - px * dy
 
 
+Struck: TypeAlias = Callable[[int, int], tuple[Instant, ...] | None]
+
+
 class Narrator:
     """Keeps what lies where; hears observations, and tells events once nothing earlier can come any more."""
 
-    def __init__(self, places: Places, table: Table | None = None) -> None:
-        """For a game with such places; ``table`` tells where they are, to see whether a hand reaches them."""
+    def __init__(self, places: Places, table: Table | None = None, struck: Struck | None = None) -> None:
+        """For a game with such places.
+
+        ``table`` tells where they are, to see whether a hand reaches them; ``struck(from_ns, to_ns)`` the onsets
+        heard between two moments, None while the sound has not come so far.
+        """
+        self._struck = struck
+        self._offset = Offset()
+        self._race: list[_Slapped] = []
         self._places = places
         self._spots = {} if table is None else {spot.pile: spot.at_mm for spot in table.piles}
         self._seen: dict[int, HandSeen] = {}
@@ -188,6 +206,7 @@ class Narrator:
         for hand in hands:
             self._seen[hand.hand] = hand
         self._settle_slaps()
+        self._settle_race()
         self._settle_picked()
         until = self.told_until(hands=hands, undecided_since_ns=undecided_since_ns)
         ready = sorted((w for w in self._queue if w.event.at.at_ns <= until), key=lambda w: w.event.at.at_ns)
@@ -211,6 +230,8 @@ class Narrator:
         for slapped in self._slaps.values():
             if not slapped.confirmed:
                 until = min(until, slapped.contact.at.at_ns)
+        if self._race:
+            until = min(until, max(slapped.contact.at.at_ns for slapped in self._race))
         for hand in hands:
             since = self._coming.get(hand.hand)
             if since is not None and self._now - since < HAND_HOLD_NS:
@@ -272,8 +293,12 @@ class Narrator:
                 return
             # Not amended but taken back: in its new place it may come after a card that was shown meanwhile.
             self._correct(lying.told, None)
+            self._race = [slapped for slapped in self._race if slapped is not lying]
         key = self._say(self._slap(news, pile, provisional=True))
         self._slaps[news.hand] = _Slapped(key, news, pile)
+        if self._race and (self._race[0].pile != pile or self._ended_ns(self._race) < news.at.at_ns):
+            self._race = []
+        self._race.append(self._slaps[news.hand])
         if news.seat is not None:
             self._since_shown.add(news.seat)
 
@@ -335,6 +360,7 @@ class Narrator:
         if stayed_ns < HOVERED_NS and (contact.gentle > SOFT or not contact.trusted):
             if not slapped.confirmed:
                 self._correct(slapped.told, None)
+                self._race = [other for other in self._race if other is not slapped]
             return
         self._confirm(slapped)
         self._say(Lifted(at=Instant(max(at.at_ns, contact.at.at_ns), at.sd_ns), seat=contact.seat, pile=slapped.pile))
@@ -343,6 +369,38 @@ class Narrator:
         for slapped in self._slaps.values():
             if self._now - slapped.contact.at.at_ns >= STAYS_NS:
                 self._confirm(slapped)
+
+    @staticmethod
+    def _ended_ns(race: list[_Slapped]) -> int:
+        return max(slapped.contact.at.at_ns for slapped in race) + RACE_NS
+
+    def _settle_race(self) -> None:
+        """Once all hands are down: in which order, by picture and sound jointly."""
+        race = self._race
+        if not race or self._now < self._ended_ns(race) or not all(slapped.confirmed for slapped in race):
+            return
+        landed: dict[Seat, Instant] = {}
+        for slapped in sorted(race, key=lambda slapped: slapped.contact.at.at_ns):
+            if slapped.contact.seat is not None:
+                landed.setdefault(slapped.contact.seat, slapped.contact.at)
+        if len(landed) < 2:
+            self._race = []
+            return
+        first, last = min(at.at_ns for at in landed.values()), max(at.at_ns for at in landed.values())
+        reach = HEARD_NS + 2 * self._offset.sd_ns
+        heard = self._struck(first + self._offset.ns - reach, last + self._offset.ns + reach) if self._struck else ()
+        if heard is None:
+            if self._now < self._ended_ns(race) + SOUND_WAIT_NS:
+                return
+            heard = ()
+        self._race = []
+        both = joined(landed, heard, self._offset)
+        if both.heard >= WELL_HEARD * len(landed):
+            # Drift between the clocks of sound and picture, and what the next slap's picture leaves open.
+            self._offset = Offset(both.offset.ns, max(both.offset.sd_ns, LEAST_OFFSET_SD_NS))
+        orders = tuple((tuple(seat for seat in order if isinstance(seat, int)), p) for order, p in both.orders)
+        if orders:
+            self._say(Finish(at=Instant(last), pile=race[0].pile, orders=orders))
 
     def _confirm(self, slapped: _Slapped) -> None:
         """What stays is no hover: how gently it came down says no more about whether it did."""

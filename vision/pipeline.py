@@ -9,12 +9,14 @@ from typing import Protocol
 from referee.bad_input import BadInput
 from referee.cards import Card, Pile
 from referee.game import Expectation, Layout
+from referee.instant import Instant
+from vision.ear import Ear
 from vision.frame import Frame
 from vision.hands.news import HandNews, HandSeen
 from vision.narrator import SPOT_KIND, Narrator, Telling, places_of
 from vision.observation import Top
 from vision.piles import PileWatcher, Reader
-from vision.sources.pieces import Piece
+from vision.sources.pieces import Piece, Sound
 from vision.table import Table
 
 
@@ -70,13 +72,15 @@ class Pipeline:
             deck=frozenset(counts or ()),
         )
         self.hands = hands
-        self.narrator = Narrator(places_of(layout, slapped, counts), table)
+        self._ear = Ear()
+        self.narrator = Narrator(places_of(layout, slapped, counts), table, self._heard)
 
     def watch(self, pieces: Iterable[Piece], expects: Callable[[], Expectation] | None = None) -> Iterator[Looked]:
         """Look at every frame; ``expects`` tells what the rules wait for. The last `Looked` has no frame."""
         until = 0
         for piece in pieces:
-            if not isinstance(piece, Frame):
+            if isinstance(piece, Sound):
+                self._ear.hear(piece)
                 continue
             if expects is not None:
                 self.narrator.expect(expects())
@@ -86,6 +90,12 @@ class Pipeline:
         tellings = tuple(self.narrator.finish())
         last = max([until, *(t.event.at.at_ns for t in tellings if t.event is not None)])
         yield Looked(None, (), self.piles.tops, tellings, last)
+
+    def _heard(self, from_ns: int, to_ns: int) -> tuple[Instant, ...] | None:
+        until = self._ear.until_ns
+        if until is None:
+            return ()
+        return None if until < to_ns else self._ear.struck(from_ns, to_ns)
 
     def look(self, frame: Frame) -> Looked:
         """Take one frame."""

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from referee.cards import Card, Pile, shipped_deck
-from referee.events import Event, Lifted, Moved, Shown, Slap, Turned
+from referee.events import Event, Finish, Lifted, Moved, Shown, Slap, Turned
 from referee.games.snap import GAME
 from referee.instant import Instant
 from vision.hands.news import Contact, Gone, HandSeen, Lift, Reached
@@ -139,6 +139,8 @@ def in_words(event: Event) -> str:
             return f"{event.seat} gives {event.source} to {event.target}"
         case Moved():
             return f"{event.seat} moves {event.source} to {event.target}"
+        case Finish(orders=orders):
+            return " before ".join(map(str, orders[0][0]))
         case Turned():
             return f"{event.seat} turns {event.source} over"
         case _:
@@ -177,7 +179,7 @@ STORIES: dict[str, tuple[list[Observation | HandSeen], list[str]]] = {
             lift(4, 0, 2100),
             lift(5, 2, 2000),
         ],
-        ["1 shows 7h on up:1", "2 slaps 1440", "0 slaps 1460", "2 lifts", "0 lifts"],
+        ["1 shows 7h on up:1", "2 slaps 1440", "0 slaps 1460", "2 before 0", "2 lifts", "0 lifts"],
     ),
     "a card that settles late comes before the slap that it provoked": (
         [

@@ -71,7 +71,7 @@ def _review_game(path: Path, args: argparse.Namespace) -> None:
     fits(table, chosen.game.layout(len(chosen.setup.players)))
     match: Match[Any] = Match(chosen.game, chosen.setup)
     refused: list[tuple[Event, str]] = []
-    with VideoFile(path, sound=False) as video:
+    with VideoFile(path) as video:
         pipeline = pipeline_for(chosen.game, chosen.setup, table.scaled_to(video.info.size_px))
         for watched in watch(_with_bar(video, video.info.duration_ns), pipeline, match):
             refused += watched.refused
