@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
+from scipy import signal  # type: ignore[import-untyped]  # scipy ships no types
 
 from vision.films.conditions import CONDITIONS
+from vision.films.encode import SAMPLE_RATE
 from vision.films.film import FilmOrder, Shoot
 
 Picture = NDArray[np.uint8]
@@ -112,8 +114,13 @@ def squeeze(shot: Shoot) -> float:
 
 
 def skew(shot: Shoot) -> float:
-    """Difference in time between the first and the last line, ms."""
-    return 1000 * shot.renderer.read_out_s
+    """How far the picture of a striking hand is from one taken all at once, steps of 255 where either moves."""
+    at_once = Shoot(shot.order, replace(shot.condition, read_out_s=0.0))
+    contact = shot.script.contacts[0].at_s
+    first, other = (each.renderer.frame(contact - 0.03).astype(np.int16).copy() for each in (shot, at_once))
+    still = shot.renderer.static.astype(np.int16)
+    moving = (np.abs(first - still).max(axis=2) > 12) | (np.abs(other - still).max(axis=2) > 12)
+    return float(np.abs(first - other).mean(axis=2)[moving].mean())
 
 
 def flicker(shot: Shoot) -> float:
@@ -139,8 +146,15 @@ def bow(shot: Shoot) -> float:
 
 
 def sound_late(shot: Shoot) -> float:
-    """How late the last slap is heard, ms."""
-    return 1000 * (shot.condition.sound_delay_s + shot.condition.sound_drift * SECONDS)
+    """How long after its contact the first slap is heard, ms."""
+    sound = shot.sound()
+    if sound is None:
+        return 0.0
+    sos = signal.butter(2, 2000, "highpass", fs=SAMPLE_RATE, output="sos")
+    loud = np.abs(signal.sosfilt(sos, sound))
+    start = round((shot.script.contacts[0].at_s - 0.01) * SAMPLE_RATE)
+    window = loud[start : start + round(0.3 * SAMPLE_RATE)]
+    return 1000 * (float(np.argmax(window > 0.35 * window.max())) / SAMPLE_RATE - 0.01)
 
 
 MEASURES: dict[str, tuple[Callable[[Shoot], float], ...]] = {

@@ -137,10 +137,13 @@ GAMES: dict[str, Callable[[FilmOrder], Played]] = {
 class Shoot:
     """Everything about one film that its seed decides, ready to be painted."""
 
-    def __init__(self, order: FilmOrder) -> None:
-        """Play the game, set up the table, the players' arms and the camera."""
+    def __init__(self, order: FilmOrder, shot: Condition | None = None) -> None:
+        """Play the game, set up the table, the players' arms and the camera.
+
+        `shot`: a condition of one's own making instead of the order's.
+        """
         self.order = order
-        self.condition = condition(order.condition)
+        self.condition = shot or condition(order.condition)
         if self.condition.size_px is not None:
             self.order = order = replace(order, size_px=self.condition.size_px)
         self.played = GAMES[order.game](order)
