@@ -44,6 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     photos.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
     photos.add_argument("--out", type=Path, required=True, metavar="DIR")
     photos.add_argument("--repeats", type=int, default=6, help="crops of each card, each cut and lit anew")
+    photos.add_argument("--never-mirrored", action="store_true", help="no picture of these sets is flipped")
     photos.set_defaults(run=_photos)
 
     reader = commands.add_parser("reader", help="train the reader for a while, resuming, and export it")
@@ -110,7 +111,7 @@ def _photos(args: argparse.Namespace) -> int:
             ("valid", [photo for photo in photos if held_out(photo.path)], 1),
         ]:
             pictures = write_real(chosen, args.out / f"boxes-{kind}", name)
-            crops, classes = real_crops(chosen, rng, repeats, reader)
+            crops, classes = real_crops(chosen, rng, repeats, reader, not args.never_mirrored)
             np.savez(args.out / f"real-{kind}-{name}.npz", crops=crops, classes=classes)
             mirrored = sum(photo.mirrored for photo in chosen)
             sys.stdout.write(f"{name} {kind}: {pictures} pictures, {len(classes)} crops, {mirrored} mirrored\n")

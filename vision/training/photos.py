@@ -19,14 +19,16 @@ from vision.detections import CARD_BACK, CARD_FACE, Detections
 from vision.detectors.onnx import OnnxDetector
 from vision.training.artwork import Image
 from vision.training.cards_art import BACK, CARDS, JOKER, Rng
-from vision.training.crops import cut_out
+from vision.training.crops import CROP_HEIGHT, CROP_WIDTH, cut_out
 from vision.training.light import light, take
 
 # A predicted quad is taken for the labelled card when its bounding box and the label agree this well: looser
 # ones are neighbours or half cards, stricter ones throw away cards whose label covers only the visible part.
 AGREEMENT = 0.8
-# Nats by which a picture must be likelier one way round than the other before the reader learns from it.
-TOLD_ABOVE = 1.5
+# Nats by which a picture must be likelier one way round than the other before the reader learns from it. Little
+# tells: hearts and most arrangements of pips are the same in a mirror. A reader that has learnt from photographs,
+# some of them mirrored unnoticed, tells less than one that has seen rendered cards only.
+TOLD_ABOVE = 0.3
 # One picture in eight of every train folder is kept for validation, chosen by its name so that it stays so.
 HELD_OUT_OF = 8
 
@@ -164,11 +166,12 @@ def _iou(a: npt.NDArray[np.float32], b: npt.NDArray[np.float32]) -> float:
 
 
 def real_crops(
-    photos: Sequence[Photo], rng: Rng, repeats: int, reader: FaceReader | None = None
+    photos: Sequence[Photo], rng: Rng, repeats: int, reader: FaceReader | None = None, may_be_mirrored: bool = True
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int16]]:
     """Crops of labelled cards, (n, h, w, 3) uint8 BGR, and classes (n,).
 
-    Mirrored photographs are turned back; those of which it can't be told are left out.
+    Of a set that `may_be_mirrored`, mirrored photographs are turned back, and those of which it can't be told are
+    left out.
     Each card is cut out `repeats` times: the quad as found, fitted to the edges or jittered, under other light.
     A rank alone gets the suit that `reader` is sure of among cards of that rank, else it is left out.
     """
@@ -176,10 +179,10 @@ def real_crops(
     classes: list[int] = []
     for photo in photos:
         labelled = any(class_of(card.label) is not None for card in photo.cards)
-        if labelled and abs(photo.upright_gain) < TOLD_ABOVE:
+        if may_be_mirrored and labelled and abs(photo.upright_gain) < TOLD_ABOVE:
             continue
         image, cards = open_photo(photo.path), photo.cards
-        if photo.mirrored:
+        if may_be_mirrored and photo.mirrored:
             image, cards = in_a_mirror(image, cards)
         for card in cards:
             number = class_of(card.label)
@@ -192,6 +195,8 @@ def real_crops(
                 quad = fitted if support > 0 and rng.random() < 0.6 else card.quad
                 crops.append(_jittered(image, quad, rng, plain=k == 0))
                 classes.append(number)
+    if not crops:
+        return np.empty((0, CROP_HEIGHT, CROP_WIDTH, 3), np.uint8), np.empty(0, np.int16)
     return np.stack(crops), np.array(classes, np.int16)
 
 
