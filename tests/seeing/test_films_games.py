@@ -15,6 +15,7 @@ from referee.events import Counted, Slap
 from referee.ruling import Verdict
 from vision.films.film import GAMES, FilmOrder, Shoot, make_film
 from vision.films.hit_the_deck import hit_the_deck_film
+from vision.films.installed_decks import installed, installed_deck
 from vision.films.print_deck import drawings, pdf, picture, printable, svg
 from vision.films.snap import snap_film
 from vision.films.training_frames import label, write_frames
@@ -146,3 +147,19 @@ def test_the_deck_command_writes_a_pdf(tmp_path: Path, capsys: pytest.CaptureFix
     assert "110 cards" in capsys.readouterr().out
     assert out.read_bytes().startswith(b"%PDF")
     assert len(list((tmp_path / "svg").glob("*.svg"))) == 38
+
+
+def test_an_unknown_deck_is_refused_with_those_that_there_are() -> None:
+    with pytest.raises(BadInput, match=r"deck: expected snap-pictures.*, got 'tarot'"):
+        FilmOrder("snap", 1, deck="tarot")
+    with pytest.raises(BadInput, match="deck: expected no other deck with this game, got 'anglo'"):
+        FilmOrder("hit-the-deck", 1, deck="anglo")
+
+
+@pytest.mark.skipif(not installed(), reason="no deck of gnome-cards-data is installed, or no rsvg-convert")
+def test_a_design_installed_on_this_machine_can_be_filmed() -> None:
+    deck = installed_deck(installed()[0])
+    assert len(deck.faces) == 52
+    reds = [deck.faces[rank + suit] for rank in ("2", "9") for suit in "dh"]
+    assert all(face[..., 2].mean() > face[..., 0].mean() + 5 for face in reds)
+    assert all(np.ptp(deck.faces["7" + suit].mean(axis=(0, 1))) < 5 for suit in "cs")

@@ -22,6 +22,7 @@ from vision.films.conditions import Condition, condition
 from vision.films.encode import CLOCK, Encoding, ticks, write_film
 from vision.films.ground import Ground
 from vision.films.hit_the_deck import hit_the_deck_film
+from vision.films.installed_decks import installed, installed_deck
 from vision.films.print_deck import own_deck
 from vision.films.render import Renderer
 from vision.films.script import Script
@@ -35,10 +36,15 @@ from vision.table import Table
 
 Picture = NDArray[np.uint8]
 
-OTHER_DECKS = (("snap", "snap-pictures"),)
-"""Which games can be filmed with which deck beside their own."""
 VERSION = 1
 """Counted up whenever the same seed gives another film: benches keep films by it."""
+
+
+def _other_decks(game: str) -> tuple[str, ...]:
+    """What a game can be filmed with beside the deck that is shipped for it."""
+    if game == "hit-the-deck":
+        return ()
+    return (("snap-pictures",) if game == "snap" else ()) + installed()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +60,7 @@ class FilmOrder:
     condition: str = "clean"
     players: int | None = None
     deck: str | None = None
-    """Another shipped deck than the game's own: Snap is played with `snap-pictures`, too."""
+    """Other cards than the game's own: `snap-pictures` for Snap, or a standard deck's design installed here."""
     sound: bool = True
     codec: str = "h264"
     preset: str = "veryfast"
@@ -74,8 +80,8 @@ class FilmOrder:
         width, height = self.size_px
         if not (160 <= width <= 3840 and 120 <= height <= 2160) or width % 2 or height % 2:
             wrong.append(f"size: expected even, 160x120 to 3840x2160, got {width}x{height}")
-        if self.deck is not None and (self.game, self.deck) not in OTHER_DECKS:
-            known = " or ".join(f"{deck} with {game}" for game, deck in OTHER_DECKS)
+        if self.deck is not None and self.deck not in _other_decks(self.game):
+            known = ", ".join(_other_decks(self.game)) or "no other deck with this game"
             wrong.append(f"deck: expected {known}, got {self.deck!r}")
         if wrong:
             raise BadInput("; ".join(wrong))
@@ -110,7 +116,7 @@ class Played:
 
 
 def _snap(order: FilmOrder) -> Played:
-    deck = shipped_deck(order.deck) if order.deck is not None else None
+    deck = shipped_deck(order.deck) if order.deck == "snap-pictures" else None
     film, script = snap_film(order.seed, seconds=order.seconds, players=order.players, short=order.short, deck=deck)
     return Played(script, film.layout, film.header, film.judged)
 
@@ -275,7 +281,10 @@ def _artwork(order: FilmOrder, ink: str) -> DeckArt:
     """The cards that a game is played with, their backs printed in that ink."""
     if order.game == "hit-the-deck":
         return own_deck("hit-the-deck", ink)
-    deck = own_deck(order.deck, ink) if order.deck is not None else standard_deck(ink)
+    if order.deck == "snap-pictures":
+        deck = own_deck(order.deck, ink)
+    else:
+        deck = standard_deck(ink) if order.deck is None else installed_deck(order.deck)
     return replace(deck, faces={**deck.faces, SPOT_CARD: spot_card()})
 
 

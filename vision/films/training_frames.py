@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from vision.films.conditions import CONDITIONS
 from vision.films.film import FilmOrder, Shoot
+from vision.films.installed_decks import installed
 
 Picture = NDArray[np.uint8]
 Quad = NDArray[np.float64]
@@ -124,8 +125,15 @@ def _some_film(game: str, seed: int, rng: np.random.Generator) -> Shoot:
     usable = [name for name in CONDITIONS if name not in ("vfr", "off-sync", "low-res")]
     names = [str(name) for name in rng.choice(usable, size=1 + int(rng.random() < 0.4), replace=False)]
     size = SIZES_PX[int(rng.integers(len(SIZES_PX)))]
+    designs = [None, *(installed() if game != "hit-the-deck" else ())]
     order = FilmOrder(
-        game, seed, seconds=float(rng.uniform(20, 70)), size_px=size, condition="+".join(names), sound=False
+        game,
+        seed,
+        seconds=float(rng.uniform(20, 70)),
+        size_px=size,
+        condition="+".join(names),
+        deck=designs[int(rng.integers(len(designs)))],
+        sound=False,
     )
     return Shoot(order)
 

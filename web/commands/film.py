@@ -26,7 +26,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--size", default="1280x720", metavar="WxH", help="of the picture (default 1280x720)")
     parser.add_argument("--condition", default="clean", metavar="C", help="clean, dim, glare, …; several with +")
     parser.add_argument("--players", type=int, help="how many (default: the seed decides)")
-    parser.add_argument("--deck", help="snap-pictures, for Snap (default: the game's own)")
+    parser.add_argument(
+        "--deck", help="snap-pictures, for Snap, or a design of gnome-cards-data (default: the shipped deck)"
+    )
     parser.add_argument("--silent", action="store_true", help="no sound track")
     parser.add_argument("--preset", default="veryfast", help="of the H.264 encoder; slow makes smaller files")
     parser.add_argument("--quality", type=int, help="rate factor of the encoder: higher is smaller (default 24)")
