@@ -36,6 +36,8 @@ SOFT = 0.3
 #: Two contacts of one hand closer together than this are a tap and its echo; further apart, the first was a hand
 #: held ready over the pile.
 TAP_NS = 250 * MS
+#: Fingertips that moved less are still at rest; when a hand began to lift is known to about a frame.
+STIRS_MM, LIFT_SD_NS = 15.0, 30 * MS
 #: Hands that come down later than this after the last one belong to another slap; then the order is told.
 RACE_NS = 240 * MS
 #: Onsets are looked for so far around the hands, beside the offset's own doubt; and sound is waited for so long.
@@ -102,6 +104,9 @@ class _Slapped:
     contact: Contact
     pile: Pile
     confirmed: bool = False
+    rested_mm: Point | None = None
+    rested_ns: int = 0
+    """Where its fingertips came to rest, and when they were last seen there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,8 +208,7 @@ class Narrator:
         ``hands``: those over the table now. ``undecided_since_ns``: since when something goes on at a pile.
         """
         self._now = now_ns
-        for hand in hands:
-            self._seen[hand.hand] = hand
+        self._follow(hands)
         self._settle_slaps()
         self._settle_race()
         self._settle_picked()
@@ -319,10 +323,8 @@ class Narrator:
         for pile in sorted(self._places.slapped, key=str):
             if hand is None:
                 return pile if news.pile == pile else None
-            if pile == news.pile or pile in hand.over:
-                ahead, aside = _past(hand, self._spots[pile])
-                if -SHORT_MM <= ahead <= HAND_MM and abs(aside) <= ASIDE_MM:
-                    return pile
+            if (pile == news.pile or pile in hand.over) and self._reaches(hand, pile):
+                return pile
         return None
 
     def _possible(self, news: Contact, pile: Pile) -> Contact:
@@ -337,12 +339,28 @@ class Narrator:
 
     def _lift(self, news: Lift) -> None:
         slapped = self._slaps.get(news.hand)
-        if slapped is None:
-            return
-        hand = self._seen.get(news.hand)
-        if self._spots and hand is not None and slapped.pile in hand.over and news.pile != slapped.pile:
-            return
-        self._end(slapped, news.at)
+        # Where the table is known, the hand's own fingertips tell when it leaves the card (see `_follow`).
+        if slapped is not None and not self._spots and news.pile == slapped.pile:
+            self._end(slapped, news.at)
+
+    def _follow(self, hands: tuple[HandSeen, ...]) -> None:
+        """Where hands are now; one that has drawn back from a pile has lifted when it began to."""
+        for hand in hands:
+            self._seen[hand.hand] = hand
+            slapped = self._slaps.get(hand.hand)
+            if slapped is None or not self._spots:
+                continue
+            if slapped.rested_mm is None:
+                slapped.rested_mm = hand.tip_mm
+            if math.dist(hand.tip_mm, slapped.rested_mm) <= STIRS_MM:
+                slapped.rested_ns = hand.at.at_ns
+            if not self._reaches(hand, slapped.pile):
+                self._end(slapped, Instant(max(slapped.rested_ns, slapped.contact.at.at_ns), LIFT_SD_NS))
+
+    def _reaches(self, hand: HandSeen, pile: Pile) -> bool:
+        """Whether the hand lies over the middle of a pile, or ends not far short of it."""
+        ahead, aside = _past(hand, self._spots[pile])
+        return -SHORT_MM <= ahead <= HAND_MM and abs(aside) <= ASIDE_MM
 
     def _gone(self, news: Gone) -> None:
         self._coming.pop(news.hand, None)

@@ -11,7 +11,7 @@ from referee.cards import Card, Pile, shipped_deck
 from referee.events import Event, Finish, Lifted, Moved, Shown, Slap, Turned
 from referee.games.snap import GAME
 from referee.instant import Instant
-from vision.hands.news import Contact, Gone, HandSeen, Lift, Reached
+from vision.hands.news import Contact, Gone, HandSeen, Reached
 from vision.narrator import Narrator, Telling, places_of
 from vision.observation import Lies, Observation, PileChanged, Top
 from vision.table import Table
@@ -85,8 +85,9 @@ def contact(
     )  # fmt: skip
 
 
-def lift(number: int, seat: int, at_ms: int, pile: Pile = SPOT) -> Lift:
-    return Lift(hand=number, seat=seat, pile=pile, at=Instant(at_ms * MS))
+def withdraws(number: int, seat: int, at_ms: int) -> list[HandSeen]:
+    """The hand lies on the spot up to then, and is drawn back."""
+    return [hand(number, seat, at_ms), hand(number, seat, at_ms + 80, past_mm=-90)]
 
 
 def gone(number: int, seat: int, at_ms: int) -> Gone:
@@ -176,8 +177,8 @@ STORIES: dict[str, tuple[list[Observation | HandSeen], list[str]]] = {
             hand(4, 0, 1430),
             contact(4, 0, 1460, rest_ms=1500),
             contact(5, 2, 1440, rest_ms=1620),
-            lift(4, 0, 2100),
-            lift(5, 2, 2000),
+            *withdraws(4, 0, 2100),
+            *withdraws(5, 2, 2000),
         ],
         ["1 shows 7h on up:1", "2 slaps 1440", "0 slaps 1460", "2 before 0", "2 lifts", "0 lifts"],
     ),
@@ -187,7 +188,7 @@ STORIES: dict[str, tuple[list[Observation | HandSeen], list[str]]] = {
             reached(4, 0, 1400),
             hand(4, 0, 1400),
             contact(4, 0, 1450),
-            lift(4, 0, 2100),
+            *withdraws(4, 0, 2100),
         ],
         ["1 shows 7h on up:1", "0 slaps 1450", "0 lifts"],
     ),
@@ -198,24 +199,24 @@ STORIES: dict[str, tuple[list[Observation | HandSeen], list[str]]] = {
             contact(4, 0, 980),
             *TURN,
             contact(4, 0, 1500),
-            lift(4, 0, 2300),
+            *withdraws(4, 0, 2300),
         ],
         ["1 shows 7h on up:1", "0 slaps 1500", "0 lifts"],
     ),
     "a hand that only stirs has slapped once": (
-        [reached(4, 0, 900), hand(4, 0, 950), contact(4, 0, 980), contact(4, 0, 1500, trusted=False), lift(4, 0, 2300)],
+        [reached(4, 0, 900), hand(4, 0, 950), contact(4, 0, 980), contact(4, 0, 1500, trusted=False), *withdraws(4, 0, 2300)],
         ["0 slaps 980", "0 lifts"],
     ),
     "a double tap is the first tap": (
-        [reached(4, 0, 900), hand(4, 0, 950), contact(4, 0, 980), contact(4, 0, 1150), lift(4, 0, 2300)],
+        [reached(4, 0, 900), hand(4, 0, 950), contact(4, 0, 980), contact(4, 0, 1150), *withdraws(4, 0, 2300)],
         ["0 slaps 980", "0 lifts"],
     ),
     "a feint that stops short of the card is no slap": (
-        [reached(4, 0, 900), hand(4, 0, 950, past_mm=-75), contact(4, 0, 980), lift(4, 0, 1300)],
+        [reached(4, 0, 900), hand(4, 0, 950, past_mm=-75), contact(4, 0, 980), *withdraws(4, 0, 1300)],
         [],
     ),
     "a hand held softly over the spot and taken away is no slap": (
-        [reached(4, 0, 900), hand(4, 0, 950), contact(4, 0, 980, gentle=0.9), lift(4, 0, 1100)],
+        [reached(4, 0, 900), hand(4, 0, 950), contact(4, 0, 980, gentle=0.9), *withdraws(4, 0, 1100)],
         [],
     ),
     "fingertips far beyond the spot, on the Pot's place, are a slap on the spot": (
@@ -231,7 +232,7 @@ STORIES: dict[str, tuple[list[Observation | HandSeen], list[str]]] = {
         ["0 slaps 980", "0 lifts"],
     ),
     "an instant before the hand came is not believed": (
-        [reached(4, 0, 1400), hand(4, 0, 1400), contact(4, 0, 1100, rest_ms=1500), lift(4, 0, 2100)],
+        [reached(4, 0, 1400), hand(4, 0, 1400), contact(4, 0, 1100, rest_ms=1500), *withdraws(4, 0, 2100)],
         ["0 slaps 1450", "0 lifts"],
     ),
     "the winner takes another's pile under their own": (
@@ -266,11 +267,10 @@ STORIES: dict[str, tuple[list[Observation | HandSeen], list[str]]] = {
             reached(4, 0, 1400),
             hand(4, 0, 1400),
             contact(4, 0, 1450),
-            lift(4, 0, 2000),
+            *withdraws(4, 0, 2000),
             gone(4, 0, 2200),
             reached(6, 0, 2600, down(0)),
             contact(6, 0, 2650, down(0)),
-            lift(6, 0, 2800, down(0)),
             reached(6, 0, 3100, down(1)),
             contact(6, 0, 3150, down(1)),
             gone(6, 0, 3600),
@@ -301,7 +301,7 @@ def test_what_is_seen_is_told(name: str) -> None:
 
 
 def test_a_slap_is_provisional_at_contact_and_confirmed_when_it_stays() -> None:
-    story = [reached(4, 0, 900), hand(4, 0, 950), contact(4, 0, 980, rest_ms=1000), lift(4, 0, 2000)]
+    story = [reached(4, 0, 900), hand(4, 0, 950), contact(4, 0, 980, rest_ms=1000), *withdraws(4, 0, 2000)]
     events, _ = told(story)
     assert [event.provisional for event in events] == [False, False]
     assert events[0].confidence == 1.0
