@@ -298,7 +298,9 @@ class HandWatcher:
                 track.still_since_ns = frame.at_ns
         else:
             track.still_since_ns = None
-            if track.change > max(1.5, 0.35 * track.peak_change):
+            # A hand that flicks from the wrist changes little of the whole arm, but that strongly.
+            strong = int(np.count_nonzero((change > _STRONG) & (both > 0)))
+            if strong > _FLICKS_MM2 * self._watch_px_per_mm**2 or track.change > max(1.5, 0.35 * track.peak_change):
                 track.moved = True
 
     def _piles_of(self, track: _Track, frame: Frame) -> list[HandNews]:
@@ -467,6 +469,8 @@ _SAME_ARM_MM = 160.0
 _STIRS_MM = 14.0
 #: A hand from wrist to tip.
 _HAND_MM = 190.0
+#: What counts as a strong change (grey levels), and how much of it shows that a hand moved anew.
+_STRONG, _FLICKS_MM2 = 22, 900.0
 _WIDE = np.ones((9, 9), np.uint8)
 _SMALL = np.ones((3, 3), np.uint8)
 
