@@ -34,7 +34,7 @@ def _changes(clip: SlapClip) -> tuple[np.ndarray, np.ndarray]:
     return np.array(stamps), np.array(changes)
 
 
-@pytest.mark.parametrize("seed", [3, 5, 7])
+@pytest.mark.parametrize("seed", [3, 7])
 def test_the_picture_comes_to_rest_at_the_truths_contact(seed: int) -> None:
     clip = make_slap_clip(PLAIN, seed)
     (hand,) = clip.truth.hands
@@ -57,7 +57,7 @@ def test_the_same_seed_gives_the_same_clip_and_another_one_another() -> None:
 
 def test_hands_are_where_the_table_says() -> None:
     """The pile's cards lie under the pile's place; the arm comes in from its own seat's side."""
-    clip = make_slap_clip(replace(PLAIN, hands=2), 11)
+    clip = make_slap_clip(replace(PLAIN, hands=2, fps=30), 11)
     table = clip.table
     (pile,) = table.piles
     frames = list(clip.rendered())

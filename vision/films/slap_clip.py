@@ -6,7 +6,7 @@ import math
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import av
@@ -462,16 +462,22 @@ def _on_edge(pile_mm: tuple[float, float], way: float) -> tuple[float, float]:
     return pile_mm[0] + reach * dx, pile_mm[1] + reach * dy
 
 
+@lru_cache(maxsize=4)
+def _grain(width: int, height: int) -> NDArray[np.float32]:
+    """(height + 96, width + 96, 3) of unit spread: the same for all clips, which begin elsewhere in it each frame."""
+    grain = np.random.default_rng(5).standard_normal((height + 96, width + 96, 3), dtype=np.float32)
+    # Cameras smooth their grain a little.
+    bank = np.asarray(cv2.GaussianBlur(grain, (0, 0), 0.45), dtype=np.float32)
+    return np.asarray(bank / bank.std(), dtype=np.float32)
+
+
 class _Noise:
     """The sensor's grain: more in the light, from a bank that is shifted each frame, after the exposure."""
 
     def __init__(self, rng: np.random.Generator, spec: SlapSpec) -> None:
         width, height = spec.size_px
         self._rng, self._size = rng, (width, height)
-        grain = rng.standard_normal((height + 96, width + 96, 3), dtype=np.float32)
-        # Cameras smooth their grain a little; colours more than brightness.
-        self._bank = np.asarray(cv2.GaussianBlur(grain, (0, 0), 0.45), dtype=np.float32)
-        self._bank /= float(self._bank.std())
+        self._bank = _grain(width, height)
         steps = np.arange(256, dtype=np.float32)
         self._spread = (spec.noise * np.sqrt(0.35 + 0.65 * steps / 128)).astype(np.float32)
         self._level = spec.level
