@@ -37,6 +37,8 @@ class Condition:
     """Steps of the automatic exposure, up or down, as a share of the brightness."""
     clutter: int = 0
     """How many things that are no cards lie about."""
+    resting: float = 0.0
+    """Chance a turn that somebody lays their other hand on the table's edge for a while (Snap)."""
     lens_k1: float = 0.0
     size_px: tuple[int, int] | None = None
     """Overrides the film's size."""
@@ -64,6 +66,7 @@ CONDITIONS: Mapping[str, Condition] = {
         Condition("flicker", flicker=0.12, exposure_s=1 / 400),
         Condition("auto-exposure", exposure_steps=0.35),
         Condition("clutter", clutter=9),
+        Condition("resting", resting=0.35),
         Condition("patterned", tops=("patterned",)),
         Condition("lens", lens_k1=-0.10),
         Condition("off-sync", sound_delay_s=0.140, sound_drift=60e-6),

@@ -145,6 +145,12 @@ def bow(shot: Shoot) -> float:
     return float(abs(off[0] * along[1] - off[1] * along[0]))
 
 
+def arms_in_sight(shot: Shoot) -> float:
+    """How many arms are in the picture on average."""
+    times = np.arange(2.0, SECONDS - 3, 0.37)
+    return float(np.mean([len(shot.renderer.arm_masks(float(at_s))) for at_s in times]))
+
+
 def sound_late(shot: Shoot) -> float:
     """How long after its contact the first slap is heard, ms."""
     sound = shot.sound()
@@ -169,6 +175,7 @@ MEASURES: dict[str, tuple[Callable[[Shoot], float], ...]] = {
     "flicker": (flicker,),
     "auto-exposure": (brightness_swing,),
     "clutter": (edges,),
+    "resting": (arms_in_sight,),
     "patterned": (edges,),
     "lens": (bow,),
     "off-sync": (sound_late,),

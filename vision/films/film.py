@@ -17,6 +17,7 @@ from referee.recording import Header
 from referee.ruling import Ruling
 from vision.films.arms import Light, ReadOut
 from vision.films.artwork import INKS, DeckArt, spot_card, standard_deck
+from vision.films.bots.snap import Temper
 from vision.films.camera import Camera
 from vision.films.conditions import Condition, condition
 from vision.films.encode import CLOCK, Encoding, ticks, write_film
@@ -117,7 +118,14 @@ class Played:
 
 def _snap(order: FilmOrder) -> Played:
     deck = shipped_deck(order.deck) if order.deck == "snap-pictures" else None
-    film, script = snap_film(order.seed, seconds=order.seconds, players=order.players, short=order.short, deck=deck)
+    film, script = snap_film(
+        order.seed,
+        seconds=order.seconds,
+        players=order.players,
+        short=order.short,
+        deck=deck,
+        temper=Temper(rests=condition(order.condition).resting),
+    )
     return Played(script, film.layout, film.header, film.judged)
 
 

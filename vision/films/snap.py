@@ -58,6 +58,9 @@ class SnapFilm(Direction[SnapState]):
         if seat is None:
             return now + 1.0
         others = tuple(s for s in range(len(self.setup.players)) if s != seat and self.stage.stacks[Pile("down", s)])
+        resting = self.table.rests(tuple(range(len(self.setup.players))))
+        if resting is not None:
+            self.stage.rest(resting[0], now, resting[1])
         hasty = self.table.out_of_turn(others)
         if hasty is not None:
             return self._foul(hasty, now)

@@ -358,6 +358,16 @@ class Stage:
             self.sounds.append(Sound(contact_s, "slap", 0.35 + 0.25 * speed, x))
         return motion.lifts_s
 
+    def rest(self, seat: Seat, from_s: float, for_s: float, *, right: bool = False) -> None:
+        """A hand is laid on the table's edge for a while, if it is free; it touches no pile."""
+        if not self._away(seat, right, from_s):
+            return
+        hand, inward = self.hands[seat, right], self.inward(seat, right)
+        deep = float(self.rng.uniform(30, 50))
+        x, y = hand.edge[0] + inward[0] * deep, hand.edge[1] + inward[1] * deep
+        there = self.reach(seat, from_s + 0.5, x, y, 0.0, "rest", right=right)
+        self.retire(seat, there + for_s, right=right)
+
     def _away(self, seat: Seat, right: bool, at_s: float) -> bool:
         """Whether the hand is off the table from then on."""
         hand = self.hands[seat, right]

@@ -58,6 +58,8 @@ class Temper:
     """Chance a turn that somebody else turns a card first."""
     two_cards: float = 0.008
     """Chance that who has just played plays again."""
+    rests: float = 0.0
+    """Chance a turn that somebody lays their other hand on the table's edge for a while."""
 
 
 class SnapTable:
@@ -114,6 +116,12 @@ class SnapTable:
     def plays_again(self) -> bool:
         """Whether who has just played plays again."""
         return bool(self._fouls.random() < self._temper.two_cards)
+
+    def rests(self, seats: tuple[Seat, ...]) -> tuple[Seat, float] | None:
+        """Whose other hand comes to rest on the table's edge, and for how many seconds, if anybody's does."""
+        if self._temper.rests <= 0 or not seats or self._fouls.random() >= self._temper.rests:
+            return None
+        return int(self._fouls.choice(seats)), float(self._fouls.uniform(3, 12))
 
     def pause_s(self) -> float:
         """How long until the next player moves, once the card lies."""
