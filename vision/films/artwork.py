@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from referee.bad_input import BadInput
+from vision.weights import data_folder
 
 Picture = NDArray[np.uint8]
 
@@ -29,12 +30,7 @@ RANKS = ("A", "2", "3", "4", "5", "6", "7", "8", "9", "10", "J", "Q", "K")
 
 def datasets_folder() -> Path:
     """Where the project's data lies: the checkout's `datasets`, or what the wheel installed."""
-    checkout = Path(__file__).resolve().parents[2] / "datasets"
-    installed = Path(sys.prefix) / "share" / "palmreader" / "datasets"
-    for folder in (checkout, installed):
-        if folder.is_dir():
-            return folder
-    raise BadInput(f"datasets: expected the folder {checkout} or {installed}, got neither")
+    return data_folder("datasets")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
