@@ -33,9 +33,14 @@ STAYS_NS = 200 * MS
 HOVERED_NS = 160 * MS
 #: The probability that nothing hard stopped a hand, above which it did not strike.
 SOFT = 0.3
+#: And above which it was only brought there: held ready over the pile. If it strikes later, that is the slap.
+SMOOTH = 0.7
 #: Two contacts of one hand closer together than this are a tap and its echo; further apart, the first was a hand
 #: held ready over the pile.
 TAP_NS = 250 * MS
+#: Fingertips are never faster; what was said to be, was another thing a moment ago. A slap that comes down slower
+#: than this in the picture comes straight down, and then the hand was there before.
+FASTEST_MPS, SLOWEST_MPS, JUMPED_NS = 8.0, 0.35, 1_000 * MS
 #: Fingertips that moved less are still at rest; when a hand began to lift is known to about a frame.
 STIRS_MM, LIFT_SD_NS = 15.0, 30 * MS
 #: Hands that come down later than this after the last one belong to another slap; then the order is told.
@@ -165,6 +170,7 @@ class Narrator:
         self._places = places
         self._spots = {} if table is None else {spot.pile: spot.at_mm for spot in table.piles}
         self._seen: dict[int, HandSeen] = {}
+        self._jumped: dict[int, int] = {}
         self._expects = Expectation(slaps=places.slapped)
         self._stacks: dict[Pile, list[Card]] = {}
         self._queue: list[_Waiting] = []
@@ -178,6 +184,8 @@ class Narrator:
         self._went: dict[Seat, list[tuple[Pile, int]]] = {}
         self._came: dict[int, list[tuple[Pile, int]]] = {}
         self._since_shown: set[Seat] = set()
+        """Who has come down on a pile since the last card was shown; and who has taken cards since."""
+        self._collected: set[Seat] = set()
         self._ready: list[Telling] = []
 
     def expect(self, expectation: Expectation) -> None:
@@ -285,8 +293,10 @@ class Narrator:
         self._coming.pop(news.hand, None)
         pile = self._slapped_at(news)
         if news.seat is None or pile is None:
-            self._handed_over(news)
+            self._handed_over(news.seat, pile=news.pile, at=news.at)
             self._visit(news)
+            return
+        if self._is_mistaken(news) or news.gentle > SMOOTH:
             return
         news = self._possible(news, pile)
         lying = self._slaps.get(news.hand)
@@ -298,6 +308,8 @@ class Narrator:
             # Not amended but taken back: in its new place it may come after a card that was shown meanwhile.
             self._correct(lying.told, None)
             self._race = [slapped for slapped in self._race if slapped is not lying]
+        if self._is_again(news, pile):
+            return
         key = self._say(self._slap(news, pile, provisional=True))
         self._slaps[news.hand] = _Slapped(key, news, pile)
         if self._race and (self._race[0].pile != pile or self._ended_ns(self._race) < news.at.at_ns):
@@ -311,6 +323,30 @@ class Narrator:
         if provisional:
             confidence = 1.0 - 0.5 * news.gentle if news.trusted else UNCHECKED
         return Slap(at=news.at, seat=news.seat, pile=pile, confidence=confidence, provisional=provisional)
+
+    def _is_again(self, news: Contact, pile: Pile) -> bool:
+        """Whether that player's hand lies there already, under another number.
+
+        Hands that overlap are lost and found again. Of two measurements of one slap the checked one counts.
+        """
+        for slapped in [other for other in self._race if other.contact.seat == news.seat and other.pile == pile]:
+            apart_ns = news.at.at_ns - slapped.contact.at.at_ns
+            if not news.trusted or (slapped.contact.trusted and apart_ns <= TAP_NS):
+                return apart_ns < RACE_NS + STAYS_NS or slapped.contact.hand in self._slaps
+            if not slapped.contact.trusted and abs(apart_ns) <= TAP_NS:
+                self._correct(slapped.told, None)
+                self._slaps.pop(slapped.contact.hand, None)
+                self._race.remove(slapped)
+        return False
+
+    def _is_mistaken(self, news: Contact) -> bool:
+        """Whether it is no hand that came down: it was not seen to come, and nothing moved where it lies.
+
+        A card just laid is taken for its hand left behind, and given the way of a hand that slaps nearby.
+        """
+        jumped_ns = self._jumped.get(news.hand)
+        lately = jumped_ns is not None and news.rest_ns - jumped_ns < JUMPED_NS
+        return lately and not news.trusted and news.speed_mps < SLOWEST_MPS
 
     def _strikes(self, news: Contact) -> bool:
         return news.trusted and news.gentle < SOFT
@@ -346,6 +382,8 @@ class Narrator:
     def _follow(self, hands: tuple[HandSeen, ...]) -> None:
         """Where hands are now; one that has drawn back from a pile has lifted when it began to."""
         for hand in hands:
+            if hand.speed_mps > FASTEST_MPS and hand.hand in self._seen:
+                self._jumped[hand.hand] = hand.at.at_ns
             self._seen[hand.hand] = hand
             slapped = self._slaps.get(hand.hand)
             if slapped is None or not self._spots:
@@ -366,6 +404,7 @@ class Narrator:
         self._coming.pop(news.hand, None)
         self._came.pop(news.hand, None)
         self._seen.pop(news.hand, None)
+        self._jumped.pop(news.hand, None)
         slapped = self._slaps.get(news.hand)
         if slapped is not None:
             self._end(slapped, news.at)
@@ -433,22 +472,22 @@ class Narrator:
         went.append((news.pile, news.at.at_ns))
         del went[:-MOST_VISITS]
 
-    def _handed_over(self, news: Contact) -> None:
+    def _handed_over(self, seat: Seat | None, pile: Pile, at: Instant) -> None:
         """A card given to another player goes unseen from one face-down pile to another."""
-        if news.seat is None or news.seat not in self._since_shown:
+        if seat is None or seat not in self._since_shown or seat in self._collected:
             return  # nobody owes a card who has not come down on a pile since the last one was shown
-        own = self._places.face_down.get(news.seat)
-        others = {pile for seat, pile in self._places.face_down.items() if seat != news.seat}
-        if own is None or news.pile not in others:
+        own = self._places.face_down.get(seat)
+        others = {other for who, other in self._places.face_down.items() if who != seat}
+        if own is None or pile not in others:
             return
         earlier = [
-            pile
-            for pile, at_ns in self._went.get(news.seat, ())
-            if news.at.at_ns - CARRY_NS < at_ns < news.at.at_ns + EARLY_NS and pile != news.pile
+            was
+            for was, at_ns in self._went.get(seat, ())
+            if at.at_ns - CARRY_NS < at_ns < at.at_ns + EARLY_NS and was != pile
         ]
-        if own in earlier and not any(picked.seat == news.seat for picked in self._picked):
-            self._since_shown.discard(news.seat)
-            self._say(Moved(at=news.at, seat=news.seat, source=own, target=news.pile, count=1))
+        if own in earlier:
+            self._since_shown.discard(seat)
+            self._say(Moved(at=at, seat=seat, source=own, target=pile, count=1))
 
     # --- piles -------------------------------------------------------------------------------------
 
@@ -489,6 +528,7 @@ class Narrator:
         seat = self._by(change)
         source = self._places.face_down.get(seat) if seat is not None else None
         self._since_shown.clear()
+        self._collected.clear()
         self._say(
             Shown(
                 at=change.at,
@@ -533,13 +573,17 @@ class Narrator:
 
     def _emptied(self, change: PileChanged) -> None:
         if change.before.lies is Lies.FACE:
-            self._picked.append(
-                _PickedUp(change.pile, self._taker(change), change.at, change.before, change.settled_ns)
-            )
+            taker = self._taker(change)
+            self._picked.append(_PickedUp(change.pile, taker, change.at, change.before, change.settled_ns))
+            if taker is not None:
+                self._collected.add(taker)
 
     def _back(self, change: PileChanged) -> None:
         """A pile turned face down where none lay: what was picked up lies there now."""
         if change.before.lies is not Lies.NOTHING:
+            # Seen less surely than a hand at rest there: only where there is no doubt who may owe a card.
+            for seat in dict.fromkeys((*change.at_hand, *change.visitors)) if len(self._since_shown) == 1 else ():
+                self._handed_over(seat, change.pile, change.at)
             return
         for picked in list(self._picked):
             if change.pile.seat in (picked.seat, picked.source.seat) and change.at.at_ns >= picked.at.at_ns - CARRY_NS:

@@ -254,6 +254,9 @@ class PileWatcher:
         place.vote = place.vote.with_frame(seen)
         verdict = place.vote.verdict(ENOUGH)
         assert verdict is not None
+        if verdict.face == "down" and place.hidden_ns == now:
+            place.look_again_ns = now + AGAIN_NS
+            return None  # the pattern of a back is not so sure to read that a hand can't be taken for one
         if verdict.face == "down":
             return Top(Lies.BACK, confidence=verdict.confidence, quad_mm=verdict.quad.astype(np.float64))
         if verdict.card is None and place.vote.frames < MOST_VOTES:
@@ -335,7 +338,7 @@ class PileWatcher:
         )
 
     def _landed(self, place: _Place, frame: Frame, patch: NDArray[np.uint8], before: Top, after: Top) -> Instant:
-        """The earliest frame, after the last that looked like before, in which the place looks as now.
+        """The earliest frame, with the next one, in which the place looks as now.
 
         Only pixels that tell now from before are asked, and those of an arm in between tell neither.
         """
@@ -347,12 +350,20 @@ class PileWatcher:
             return Instant(frame.at_ns, LANDING_SD_NS)
         began = place.disturbed_ns if place.disturbed_ns is not None else frame.at_ns
         earliest, earlier = frame.at_ns, frame.at_ns
+        gone = after.lies is Lies.NOTHING
+        later_too = True
         for at_ns, old in reversed(place.past):
             earlier = at_ns
-            if at_ns < began - STEP_NS or float((np.abs(was[mask] - old[mask]) <= level).mean()) >= LANDED_SHARE:
+            as_before = float((np.abs(was[mask] - old[mask]) <= level).mean())
+            as_now = float((np.abs(now[mask] - old[mask]) <= level).mean())
+            # What is gone is gone for good: an arm can look like the bare table for a moment. A card, though, may
+            # be hidden again by what looks like the one before.
+            if at_ns < began - STEP_NS or (gone and as_before >= LANDED_SHARE):
                 break
-            if float((np.abs(now[mask] - old[mask]) <= level).mean()) >= LANDED_SHARE:
+            here = as_now >= LANDED_SHARE and as_now > as_before
+            if here and later_too:
                 earliest = at_ns
+            later_too = here
         previous = max((at_ns for at_ns, _ in place.past if at_ns < earliest), default=earlier)
         step = earliest - previous
         return Instant(earliest - step // 2, round((frame.sd_ns**2 + LANDING_SD_NS**2 + step**2 / 12) ** 0.5))

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from referee.bad_input import BadInput
-from referee.events import CORRECTIONS, Event, Moved, Slap, Tick, Turned
+from referee.events import CORRECTIONS, Event, Finish, Moved, Slap, Tick, Turned
 from referee.recording import Header, Line, Note, read
 from referee.ruling import Ruling, Verdict
 from vision.films.bots.snap import short_deck
@@ -142,7 +142,8 @@ def _recording(lines: Sequence[str]) -> tuple[Header, list[Event | Ruling]]:
         raise BadInput.of("recording", "a header as its first line", "none")
     found: list[Event | Ruling] = []
     for line in items:
-        if not isinstance(line, Header | Note | Tick | CORRECTIONS):
+        # A `Finish` says no more than the slaps that it sums up, and films don't write it.
+        if not isinstance(line, Header | Note | Tick | Finish | CORRECTIONS):
             found.append(line)
     return header, found
 

@@ -165,6 +165,8 @@ class HandWatcher:
                 self._to_watch(np.array([seat.at_mm]))[0],
             )
             for i, pile in enumerate(table.piles)
+            # Hands meet where they slap; elsewhere an arm that passes over a pile is one arm.
+            if self._timed is None or pile.pile in self._timed
             for seat in table.seats
         ]
         self._finder = ArmFinder(self._sizes[1], corners, self._watch_px_per_mm, lanes)
