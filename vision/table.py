@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from referee.bad_input import BadInput
 from referee.cards import Pile, Seat
-from referee.game import Layout
+from referee.game import Layout, PilePlace, SeatPlace
 
 Point = tuple[float, float]
 Matrix = NDArray[np.float64]
@@ -161,6 +161,17 @@ class Table:
             tuple(
                 PileSpot(place.pile, (place.x * width, place.y * height), radius_mm, math.degrees(place.angle))
                 for place in layout.piles
+            ),
+        )
+
+    def layout(self) -> Layout:
+        """The seats and piles as a game would declare them."""
+        width, height = self.size_mm
+        return Layout(
+            tuple(SeatPlace(spot.seat, spot.at_mm[0] / width, spot.at_mm[1] / height) for spot in self.seats),
+            tuple(
+                PilePlace(spot.pile, spot.at_mm[0] / width, spot.at_mm[1] / height, math.radians(spot.angle_deg))
+                for spot in self.piles
             ),
         )
 

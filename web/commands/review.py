@@ -16,7 +16,10 @@ from referee.game import set_up
 from referee.match import Match
 from referee.recording import dump
 from referee.ruling import Ruling
-from vision.pipeline import fits
+from vision.cards.read import CardReader
+from vision.hands.watcher import HandWatcher
+from vision.narrator import SPOT_KIND
+from vision.pipeline import Pipeline, fits
 from vision.sources.pieces import Piece
 from vision.sources.video import VideoFile
 from vision.table import Table
@@ -27,6 +30,9 @@ from web.notation import Notation
 from web.table_watch import pipeline_for, watch
 from web.telling import Teller, clock, when
 from web.words import DEFAULT_LANGUAGE, words
+
+#: Without a game's own option, the confidence that decides.
+DECIDED = 0.99
 
 HELP = "judge recorded video: events, rulings and who slapped first"
 
@@ -57,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
             for line in review_stills(path, labels=args.labels, as_json=args.json):
                 _say(line)
         elif args.watch_only:
-            raise BadInput.of("review --watch-only", "a folder of pictures", str(path))
+            _watch_slaps(path, args)
         else:
             _review_game(path, args)
     return 0
@@ -82,6 +88,34 @@ def _review_game(path: Path, args: argparse.Namespace) -> None:
         _say(line)
     for event, reason in refused:
         _note(f"left out: {dump(event)}: {reason}")
+
+
+def _watch_slaps(path: Path, args: argparse.Namespace) -> None:
+    """No game: only whose hand came down when, and who was first and last."""
+    table = Table.from_toml(args.table or _table_beside(path))
+    players = args.players or tuple(f"Seat {spot.seat}" for spot in table.seats)
+    if len(players) != len(table.seats):
+        raise BadInput.of("players", f"{len(table.seats)} names, one a seat of the table", len(players))
+    told: dict[int, Event] = {}
+    with VideoFile(path) as video:
+        here = table.scaled_to(video.info.size_px)
+        spots = frozenset(spot.pile for spot in here.piles if spot.pile.kind == SPOT_KIND)
+        slapped = spots or frozenset(spot.pile for spot in here.piles)
+        hands = HandWatcher(here, timed=slapped)
+        pipeline = Pipeline(here, here.layout(), CardReader.shipped(), hands, slapped=slapped)
+        for looked in pipeline.watch(_with_bar(video, video.info.duration_ns)):
+            for telling in looked.tellings:
+                if telling.event is None:
+                    told.pop(telling.key, None)
+                else:
+                    told[telling.key] = telling.event
+    course = sorted(told.values(), key=lambda event: event.at.at_ns)
+    for slaps, finish in slaps_in(course):
+        verdict = judge_slap(slaps, len(players), DECIDED, finish)
+        if args.json:
+            _say(json.dumps(verdict.to_json()))
+        else:
+            _say(f"{clock(verdict.instants[0][1].at_ns):>9}  {verdict.in_words(players)}")
 
 
 def _chosen(args: argparse.Namespace) -> Chosen:
