@@ -484,6 +484,10 @@ class _Table:
             self.say(clause, "ask")
             return
         if first[best.id] < self.threshold:
+            # Who tied rests on each hand that may have been first having been one.
+            if any(claim.sure < self.threshold for claim in claims if first[claim.id] > 1 - self.threshold):
+                self.say(clause, "ask")
+                return
             earliest = min(claim.at_ns for claim in claims)
             level = [claim for claim in claims if claim.at_ns == earliest and claim.sd_ns == 0]
             if len(level) > 1 and sum(first[claim.id] for claim in level) >= self.threshold:
@@ -572,12 +576,11 @@ class _Table:
         seat = event.source.seat
         assert seat is not None
         play = self.play()
+        if not self.up[seat]:
+            return  # Won by somebody, or turned without holding cards: nothing of theirs lies there.
         if self.back != seat:
             self.fault(f"fault:{event.id}:taken_back", event.confidence, "S4", seat)
-            return
         self.back = None
-        if not self.up[seat]:
-            return
         self.up[seat].pop()
         self.down[seat] += 1
         if play is not None and play.seat == seat:

@@ -39,7 +39,6 @@ class _Table:
         self.sizes = [10, 10]
         self.rounds = [0, 0]
         self.over = False
-        self.waits = False
         self.lay(1 - sitting.dealer)
 
     def lay(self, first: Seat) -> None:
@@ -47,9 +46,9 @@ class _Table:
         self.layouts: list[list[Card | None]] = [[None] * size for size in self.sizes]
         self.trash: list[Card] = []
         self.stock = self.deck.size - sum(self.sizes)
-        self.first = self.turn = first
+        self.turn = first
         self.first_turn = True
-        self.between = False
+        self.between = self.waits = False
         self.drawn_any = False
         self.holding = False
         self.held: Card | None = None
@@ -124,13 +123,13 @@ class _Table:
         self.out = []
         if isinstance(event, Answer):
             self.answers[event.question] = event.says
-        elif self.over or self.waits:
+        elif self.over:
             pass
         elif isinstance(event, Dealt):
             self.dealt()
         elif isinstance(event, Ended):
             self.ended()
-        elif self.between:
+        elif self.between or self.waits:
             pass
         elif isinstance(event, Taken):
             self.taken(event)
@@ -145,9 +144,10 @@ class _Table:
     def dealt(self) -> None:
         if self.between:
             self.lay(self.turn)
-        elif self.drawn_any:
+        elif self.drawn_any or self.waits:
+            # What waits for an answer was play, too.
             self.say("T13", "note")
-            self.lay(self.first)
+            self.lay(self.turn)
 
     def ended(self) -> None:
         most = max(self.rounds)
@@ -275,7 +275,8 @@ class _Table:
             return None
         if self.holding and seat == self.turn and event.card == self.held:
             return event.card
-        lying = [*self.layouts[0], *self.layouts[1], *self.trash]
+        # What is known to be in the other's hand can't be here either.
+        lying = [*self.layouts[0], *self.layouts[1], *self.trash, self.held]
         if event.card not in self.deck.counts or event.card in lying:
             self.say("T1", "ask", seat)
             self.waits = True
@@ -369,10 +370,11 @@ class _Table:
         if self.held is not None and self.held != card:
             self.fault(event, "not_the_card_in_hand", "T6", seat, sure=sure)
         self.takeable = None
-        if not self.may_be_declined(seat, card) and (
-            self.fault(event, "declined", "T10", seat, back, sure=sure, holds=True) == "fault"
-        ):
-            self.takeable = seat
+        if not self.may_be_declined(seat, card):
+            said = self.fault(event, "declined", "T10", seat, back, sure=sure, holds=True)
+            if said == "ask":
+                return
+            self.takeable = seat if said == "fault" else None
         self.trash.append(card)
         self.pass_turn(seat)
 
