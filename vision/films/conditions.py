@@ -39,6 +39,8 @@ class Condition:
     """How many things that are no cards lie about."""
     resting: float = 0.0
     """Chance a turn that somebody lays their other hand on the table's edge for a while (Snap)."""
+    mesh_hands: bool = False
+    """Hands from the sheet of mesh hands instead of drawn ones."""
     lens_k1: float = 0.0
     size_px: tuple[int, int] | None = None
     """Overrides the film's size."""
@@ -67,6 +69,7 @@ CONDITIONS: Mapping[str, Condition] = {
         Condition("auto-exposure", exposure_steps=0.35),
         Condition("clutter", clutter=9),
         Condition("resting", resting=0.35),
+        Condition("other-hands", mesh_hands=True),
         Condition("patterned", tops=("patterned",)),
         Condition("lens", lens_k1=-0.10),
         Condition("off-sync", sound_delay_s=0.140, sound_drift=60e-6),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -31,9 +32,10 @@ def at(seconds: float) -> Instant:
     return Instant(round(seconds * 1e9))
 
 
-def players_arms(players: int, rng: np.random.Generator) -> dict[Seat, ArmLook]:
-    """An arm for each seat."""
-    return {seat: ArmLook.seeded(rng, left=False) for seat in range(players)}
+def players_arms(players: int, rng: np.random.Generator, *, mesh: bool = False) -> dict[Seat, ArmLook]:
+    """An arm for each seat; `mesh`: with hands from the sheet of mesh hands instead of drawn ones."""
+    looks = (ArmLook.seeded(rng, left=False) for _ in range(players))
+    return {seat: replace(look, mesh=mesh) for seat, look in enumerate(looks)}
 
 
 class Direction(Generic[S]):

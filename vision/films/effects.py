@@ -151,6 +151,12 @@ def arms_in_sight(shot: Shoot) -> float:
     return float(np.mean([len(shot.renderer.arm_masks(float(at_s))) for at_s in times]))
 
 
+def hand_size(shot: Shoot) -> float:
+    """Pixels that the first striking hand covers beyond its wrist, in thousands."""
+    at_s = shot.script.contacts[0].at_s + 0.05
+    return max(float((hand > 127).sum()) for _, _, hand in shot.renderer.arm_masks(at_s)) / 1000
+
+
 def sound_late(shot: Shoot) -> float:
     """How long after its contact the first slap is heard, ms."""
     sound = shot.sound()
@@ -176,6 +182,7 @@ MEASURES: dict[str, tuple[Callable[[Shoot], float], ...]] = {
     "auto-exposure": (brightness_swing,),
     "clutter": (edges,),
     "resting": (arms_in_sight,),
+    "other-hands": (hand_size,),
     "patterned": (edges,),
     "lens": (bow,),
     "off-sync": (sound_late,),

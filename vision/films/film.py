@@ -118,25 +118,33 @@ class Played:
 
 def _snap(order: FilmOrder) -> Played:
     deck = shipped_deck(order.deck) if order.deck == "snap-pictures" else None
+    shot = condition(order.condition)
     film, script = snap_film(
         order.seed,
         seconds=order.seconds,
         players=order.players,
         short=order.short,
         deck=deck,
-        temper=Temper(rests=condition(order.condition).resting),
+        temper=Temper(rests=shot.resting),
+        mesh=shot.mesh_hands,
     )
     return Played(script, film.layout, film.header, film.judged)
 
 
 def _trash(order: FilmOrder) -> Played:
-    film, script = trash_film(order.seed, seconds=order.seconds)
+    film, script = trash_film(order.seed, seconds=order.seconds, mesh=condition(order.condition).mesh_hands)
     return Played(script, film.layout, film.header, film.judged)
 
 
 def _hit_the_deck(order: FilmOrder) -> Played:
     voices = order.sound and can_speak()
-    film, script = hit_the_deck_film(order.seed, seconds=order.seconds, players=order.players, voices=voices)
+    film, script = hit_the_deck_film(
+        order.seed,
+        seconds=order.seconds,
+        players=order.players,
+        voices=voices,
+        mesh=condition(order.condition).mesh_hands,
+    )
     return Played(script, film.layout, film.header, film.judged)
 
 

@@ -272,12 +272,13 @@ def hit_the_deck_film(
     players: int | None = None,
     table_mm: tuple[float, float] = (900.0, 600.0),
     voices: bool = True,
+    mesh: bool = False,
 ) -> tuple[HitTheDeckFilm, Script]:
     """The film of one seed: its game, and its script."""
     rng = np.random.default_rng([seed, 0x417D])
     count = players or int(rng.integers(2, 5))
     film = HitTheDeckFilm(
-        players_arms(count, rng),
+        players_arms(count, rng, mesh=mesh),
         table_mm,
         rng,
         dealer=int(rng.integers(count)),

@@ -193,6 +193,7 @@ def snap_film(
     table_mm: tuple[float, float] | None = None,
     temper: Temper | None = None,
     deck: Deck | None = None,
+    mesh: bool = False,
 ) -> tuple[SnapFilm, Script]:
     """The film of one seed: its game, and its script; a bigger party sits at a bigger table."""
     rng = np.random.default_rng([seed, 0x5A4B])
@@ -201,7 +202,7 @@ def snap_film(
         raise BadInput.of("players", f"2 to {MOST_PLAYERS} in a film of Snap", count)
     bigger = {7: 1.2, 8: 1.55}.get(count, 1.0)
     film = SnapFilm(
-        players_arms(count, rng),
+        players_arms(count, rng, mesh=mesh),
         table_mm or (900.0 * bigger, 600.0 * bigger),
         rng,
         np.random.default_rng([seed, 0xF001]),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from referee.cards import Card, Pile, Seat
 from referee.events import Dealt, Moved, Shown, Taken
 from referee.games.trash import GAME, PLACES, STOCK, TRASH, TrashState
+from vision.films.arm_looks import ArmLook
 from vision.films.direct import QUIET_S, Direction, at, players_arms
 from vision.films.script import Lying, Script
 
@@ -14,9 +17,16 @@ from vision.films.script import Lying, Script
 class TrashFilm(Direction[TrashState]):
     """One round of Trash: the right hand lays cards, the left one takes up what they displace."""
 
-    def __init__(self, table_mm: tuple[float, float], rng: np.random.Generator, *, dealer: Seat = 0) -> None:
+    def __init__(
+        self,
+        looks: Mapping[Seat, ArmLook],
+        table_mm: tuple[float, float],
+        rng: np.random.Generator,
+        *,
+        dealer: Seat = 0,
+    ) -> None:
         """Lay out ten cards each; `rng` decides everything."""
-        super().__init__(GAME, players_arms(2, rng), table_mm, rng, dealer=dealer)
+        super().__init__(GAME, looks, table_mm, rng, dealer=dealer)
         cards = self.shuffled()
         for seat in range(2):
             for number in range(1, PLACES + 1):
@@ -98,9 +108,10 @@ class TrashFilm(Direction[TrashState]):
 
 
 def trash_film(
-    seed: int, *, seconds: float, table_mm: tuple[float, float] = (960.0, 640.0)
+    seed: int, *, seconds: float, table_mm: tuple[float, float] = (960.0, 640.0), mesh: bool = False
 ) -> tuple[TrashFilm, Script]:
     """The film of one seed: its game, and its script."""
     rng = np.random.default_rng([seed, 0x7245])
-    film = TrashFilm(table_mm, rng, dealer=int(rng.integers(2)))
+    dealer = int(rng.integers(2))
+    film = TrashFilm(players_arms(2, rng, mesh=mesh), table_mm, rng, dealer=dealer)
     return film, film.play(seconds)
