@@ -404,8 +404,10 @@ def _checked(timed: Timed) -> Timed:
         return out
     reason = ""
     step_ns = float(np.median(np.diff(timed.followed))) if len(timed.followed) > 1 else 0.0
-    # With few pictures on the way a wrong one is not outvoted.
-    if timed.likeness < (_TRUSTED_LIKE if step_ns < _SPARSE_NS else _TRUSTED_LIKE_SPARSE):
+    if step_ns > _SPARSE_NS and timed.likeness < _SURE_LIKE_SPARSE:
+        # With few pictures on the way a wrong one is not outvoted.
+        out = replace(out, at=Instant(out.at.at_ns, _wider(out.at.sd_ns, _SPARSE_SD_NS)))
+    if timed.likeness < _TRUSTED_LIKE:
         reason = "the arm could not be followed well"
     elif timed.kink.misfit > _misfit_limit(step_ns / 1e9):
         reason = "the movement does not look like an approach and a stop"
@@ -536,7 +538,7 @@ _FLICK_LIKE, _FLICK_MISFIT, _FLICK_MM, _FLICK_NS, _FLICK_SD_NS = 0.72, 0.9, (2.5
 _TRUSTED_LIKE, _TRUSTED_MISFIT, _TRUSTED_MM, _ABRUPT = 0.61, 0.75, 26.0, 0.45
 #: The misfit's limit is for pictures so far apart.
 _MISFIT_STEP_S = 1 / 60
-_TRUSTED_LIKE_SPARSE, _SPARSE_NS = 0.85, 25_000_000
+_SURE_LIKE_SPARSE, _SPARSE_NS, _SPARSE_SD_NS = 0.85, 25_000_000, 13_000_000
 #: A likeness of 0 would add this to the doubt.
 _UNLIKE_NS = 8_000_000
 #: The reason where an arm did not move since it was last timed.

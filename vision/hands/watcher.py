@@ -365,7 +365,8 @@ class HandWatcher:
             track.timed_ns = frame.at_ns
             at = timed.at
             if timed.kink is None or not timed.trusted:
-                rough = max(at.sd_ns, _ROUGH_NS)
+                followed = timed.kink is not None and timed.speed_mmps > _CAME_MMPS
+                rough = max(at.sd_ns, _ROUGH_NS if followed else _LOST_NS)
                 at = Instant(at.at_ns if timed.kink is not None else track.still_since_ns, rough)
             news.append(
                 Contact(
@@ -465,6 +466,8 @@ def _left_behind(track: _Track, at_ns: int) -> bool:
 _LEFT_NS = 500_000_000
 #: An instant that did not pass its check is this rough at least (facts: such tracks are 15 to 100 ms wrong).
 _ROUGH_NS = 40_000_000
+#: Where the arm was not even followed while it came, all that is known is when it was seen to lie.
+_LOST_NS, _CAME_MMPS = 90_000_000, 500.0
 #: An arm that rests lies within this of where it lay before (entry and tip together).
 _SAME_ARM_MM = 160.0
 #: A hand that rests may be stirred so far by others without having come anew.
