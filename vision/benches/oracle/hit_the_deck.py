@@ -42,6 +42,7 @@ class _Debt:
     seat: Seat
     count: int
     since: int
+    made_at: int
     taken: int = 0
     noticed: bool = False
 
@@ -240,12 +241,13 @@ class _Table:
             self.say("H27", "note", seat)
         count = min(count, can)
         if count:
-            self.debts.append(_Debt(clause, seat, count, since))
+            self.debts.append(_Debt(clause, seat, count, since, self.now_id))
 
     # --- hearing ----------------------------------------------------------------------------------------
 
     def hear(self, event: Event) -> list[Opinion]:
         self.out = []
+        self.now_id = event.id
         if isinstance(event, Answer):
             self.answers[event.question] = event.says
             return []
@@ -277,8 +279,9 @@ class _Table:
             return
         was_empty = self.draw == 0
         self.settle_loose(event)
+        looks = True
         if isinstance(event, Slap) and str(event.pile) == _DISCARD:
-            self.slap(event)
+            looks = self.slap(event)
         elif isinstance(event, Shout):
             self.shout(event)
         elif isinstance(event, Finish) and str(event.pile) == _DISCARD:
@@ -289,7 +292,7 @@ class _Table:
                 self.lifts_told = True
             self.laid.discard(event.seat)
             self.punished.discard(event.seat)
-        if self.waits is None:
+        if self.waits is None and looks:
             self.look_at_races(event)
         if self.waits is not None or self.phase != "play":
             return
@@ -448,7 +451,7 @@ class _Table:
             return
         self.say("H10", "note", seat)
         if self.draw < 2 and self.discards > 1:
-            self.say("H10", "note", seat)
+            self.shuffle_first("H10")
         self.duty = _Duty("cut", seat, "H10", follows)
         self.turn = seat
 
@@ -458,8 +461,11 @@ class _Table:
             return
         self.say("H11", "note", seat)
         if self.draw == 0:
-            self.say("H12", "note", seat)
+            self.shuffle_first("H12")
         self.duty = _Duty("flip", seat, "H11", player)
+
+    def shuffle_first(self, clause: str) -> None:
+        self.say(clause, "note", None, ("put_together", (_DISCARD,), _DRAW))
 
     def shuffle(self) -> None:
         if self.discards > 1:
@@ -476,8 +482,9 @@ class _Table:
             else:
                 self.cut(event)
             return
-        if source == _DISCARD:
-            if self.duty is not None and self.duty.what == "bury":
+        burying = self.duty if self.duty is not None and self.duty.what == "bury" else None
+        if source == _DISCARD or (burying is not None and event.seat in (None, burying.seat)):
+            if burying is not None:
                 self.buried(event, from_draw=False)
             return
         seat = self.who(event, "H6")
@@ -516,19 +523,20 @@ class _Table:
                 if self.illegal(event, seat, back):
                     self.lay(event, seat, card)
                 return
-            self.say("H9", "note", seat)
         if not self.fits(card):
             if self.decree is not None:
                 clause, what = self.decree[0], "decree_disobeyed"
             else:
                 clause, what = "H7", "no_match"
             found = self.fault(
-                f"{event.id}:{what}", clause, seat, sure=sure * self.top_sure, holds=True
+                f"{event.id}:{what}", clause, seat, sure=sure * (self.top_sure if self.decree is None else 1.0), holds=True
             )
             if found == "ask":
                 return
             if found == "fault" and not self.illegal(event, seat, back):
                 return
+        elif self.drew:
+            self.say("H9", "note", seat)
         self.lay(event, seat, card)
 
     def illegal(self, event: Shown, seat: Seat, back: PlainEffect) -> bool:
@@ -688,8 +696,8 @@ class _Table:
                 return
             self.say("H26", "note", doer)
             if self.draw == 0:
-                self.say("H26", "note", doer)
-            self.duty = _Duty("bury", doer, "H26", self.turn)
+                self.shuffle_first("H26")
+            self.duty = _Duty("bury", doer, "H26" if by_cut else "H12", self.turn)
         else:
             self.say("H26", "note", self.turn)
             self.due_decree(card, self.turn)
@@ -815,7 +823,7 @@ class _Table:
 
     def notice_debts(self, event: Event, seat: Seat) -> None:
         for debt in list(self.debts):
-            if debt.seat != seat or debt.noticed:
+            if debt.seat != seat or debt.noticed or debt.made_at == event.id:
                 continue
             debt.noticed = True
             what = "penalty_too_few" if debt.taken else "penalty_not_taken"
@@ -828,38 +836,40 @@ class _Table:
     def open_races(self) -> list[_Race]:
         return [race for race in self.races if not race.done]
 
-    def slap(self, event: Slap) -> None:
+    def slap(self, event: Slap) -> bool:
+        """A hand comes down; False where it stayed and so did not land (H29)."""
         at = (event.at.at_ns, event.at.sd_ns)
         races = self.open_races()
         seat = event.seat
         if seat is None:
             if not races and self.free:
-                return
+                return True
             seat = self.who(event, "H15" if races else "H18")
             if seat is None:
-                return
+                return True
         if races:
             race = races[-1]
             if seat == race.seat and seat not in race.hands and seat in self.laid and self.lifts_told:
                 self.say("H29", "note", seat)
-                return
+                return False
             self.laid.discard(seat)
             if seat in race.members and seat not in race.hands:
                 race.hands[seat] = _Landing(event.id, at, event.confidence, event.layer, event.provisional)
-            return
+            return True
         self.laid.discard(seat)
         if self.free or seat in self.punished:
-            return
+            return True
         if not self.decree_slap_costs and self.last_card is not None and self.hits(self.last_card):
-            return
+            return True
         if self.freedom_ended is not None and _before(self.freedom_ended, at) < self.threshold:
-            return
+            return True
         slap = _Loose(event.id, seat, at, event.confidence, event.layer, event.provisional)
         self.punished.add(seat)
         if at[1] == 0 and not slap.waits:
             self.false_slap(slap)
         else:
             self.loose.append(slap)
+        return True
 
     def settle_loose(self, event: Event) -> None:
         """Judge the slaps that surely came before this event (H18)."""
@@ -936,11 +946,16 @@ class _Table:
             if sure >= self.threshold:
                 return "good"
             return "bad" if sure <= 1 - self.threshold else "doubt"
-        if own is not None and _before(own.at, now) >= self.threshold:
+        if own is not None and self.landed(own.at, now):
             return "bad"
-        if (others or race.card_lies) and _before(grace, now) >= self.threshold:
+        touched = race.card_lies or any(self.landed(at, now) for at in others)
+        if touched and self.landed(grace, now):
             return "bad"
         return "open"
+
+    def landed(self, at: When, now: When) -> bool:
+        """Whether that is surely past: at once where it is exact."""
+        return at[0] <= now[0] if at[1] == 0 else _before(at, now) >= self.threshold
 
     def who_was_last(self, race: _Race, event: Event, missing: list[Seat]) -> None:
         now = (event.at.at_ns, event.at.sd_ns)
