@@ -21,11 +21,13 @@ from vision.hands.pixels import Array, Image, Mask
 from vision.hands.timing import SMOOTH, UNMOVED, Arm, Follower, Look, Shutter, Timed
 from vision.table import Table
 
-#: Pictures are watched at about this many pixels a mm (a fingertip is 4 px wide), and measured at up to so many.
+#: Pictures are watched at about this many pixels a mm (a fingertip is 4 px wide), and measured at this many or up to
+#: twice that.
 _WATCH_PX_PER_MM = 0.25
-_MEASURE_PX_PER_MM = 1.1
+_MEASURE_PX_PER_MM = 0.5
+#: A picture as narrow as this is measured as it is.
+_NARROW_PX = 800
 _WATCH_WIDTH = (160, 320)
-_MEASURE_WIDTH = 960
 #: How long pictures are kept for measuring back: approach, contact, and the rest after it.
 _KEEP_NS = 700_000_000
 #: The empty table is learned from so many pictures at first.
@@ -142,9 +144,10 @@ class HandWatcher:
         width_mm, height_mm = table.size_mm
         scale = table.px_per_mm((width_mm / 2, height_mm / 2))
         width, height = size_px
-        measure_width = min(width, _MEASURE_WIDTH, max(_WATCH_WIDTH[1], round(width * _MEASURE_PX_PER_MM / scale)))
-        if width / measure_width < 1.3:
-            measure_width = min(width, _MEASURE_WIDTH)
+        # Halved as long as enough is left to measure: halving is quick, and it keeps no noise.
+        measure_width = width
+        while measure_width > _NARROW_PX and measure_width * scale / width >= 2 * _MEASURE_PX_PER_MM:
+            measure_width //= 2
         watch_width = int(np.clip(width * _WATCH_PX_PER_MM / scale, *_WATCH_WIDTH))
         watch_width = min(watch_width, measure_width)
         self._sizes = (
