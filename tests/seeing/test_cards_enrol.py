@@ -14,13 +14,12 @@ from referee.bad_input import BadInput
 from vision.cards.deck import Deck, DeckNamer
 from vision.cards.embed import varied
 from vision.cards.enrol import enrolled, listed
-from vision.cards.fans import cards_at, explained, is_of_size
+from vision.cards.fans import cards_at, in_a_corner, is_of_size
 from vision.cards.outlines import OutlineDetector
 from vision.cards.photo import open_photo
 from vision.cards.quads import iou
 from vision.cards.read import CardReader
 from vision.cards.reader import NOTHING
-from vision.cards.seen import SeenCard
 from vision.detections import Detections
 from vision.detectors.ultralytics import as_detections
 from web.cli import main
@@ -195,7 +194,7 @@ def index_of(quad: np.ndarray, upside_down: bool = False) -> np.ndarray:
 
 
 @pytest.mark.parametrize("upside_down", [False, True])
-def test_one_of_the_four_cards_at_an_index_is_the_card(upside_down: bool) -> None:
+def test_one_of_the_two_cards_at_an_index_is_the_card(upside_down: bool) -> None:
     quad = np.array([[100, 100], [163, 110], [150, 198], [87, 188]], np.float32)
     corner = index_of(quad, upside_down)
     side = float(np.linalg.norm(quad[3] - quad[0]))
@@ -204,11 +203,10 @@ def test_one_of_the_four_cards_at_an_index_is_the_card(upside_down: bool) -> Non
     assert not is_of_size(corner, 3 * side)
 
 
-def test_an_index_of_a_card_that_was_named_is_explained_by_it() -> None:
+def test_an_index_lies_in_a_corner_of_its_card_and_not_of_the_next() -> None:
     quad = np.array([[100, 100], [163, 100], [163, 188], [100, 188]], np.float32)
-    named = SeenCard("7h", "up", 0.99, quad, (("7h", 0.99),))
-    assert explained(index_of(quad), [named])
-    assert not explained(index_of(quad) + 30, [named])
+    assert in_a_corner(index_of(quad), quad)
+    assert not in_a_corner(index_of(quad) + 30, quad)
 
 
 def test_results_of_ultralytics_become_detections() -> None:

@@ -33,6 +33,9 @@ SURE_SCORE = 0.4
 #: A look takes at most so many tiles: with cards so small that more are needed, print was taken for cards.
 TILES_AT_MOST = 12
 
+#: Index corners are looked for in the picture enlarged by no more than this: beyond it there is nothing new to see.
+LARGER_AT_MOST = 2.0
+
 #: An outline that agrees with a find by this much is the same card, and fits it more closely than a box.
 SAME_CARD_IOU = 0.6
 
@@ -50,10 +53,19 @@ class ScalableDetector(Protocol):
 class CardFinder:
     """Looks at the whole picture, learns from it how large a card is, and looks again at the right scale."""
 
-    def __init__(self, detector: ScalableDetector, outlines: Detector | None = None) -> None:
-        """Find with ``detector``, which can be told its scale, and by ``outlines`` what it does not know."""
+    def __init__(
+        self,
+        detector: ScalableDetector,
+        outlines: Detector | None = None,
+        corner_detector: ScalableDetector | None = None,
+    ) -> None:
+        """Find with ``detector``, which can be told its scale, and by ``outlines`` what it does not know.
+
+        corner_detector: finds the index corners of cards that are mostly covered.
+        """
         self._detector = detector
         self._outlines = outlines
+        self._corner_detector = corner_detector
 
     def detect(self, image: NDArray[np.uint8], card_side_px: float | None = None) -> Detections:
         """Cards (and what else the detector knows) in ``image``, (h, w, 3) uint8 BGR.
@@ -68,13 +80,14 @@ class CardFinder:
 
         card_side_px: a card's longer side in the picture; the whole picture's look is taken when None.
         """
-        weights = self._detector.weights
-        if CORNER not in weights.classes:
+        detector = self._corner_detector
+        if detector is None:
             return Detections.none()
+        weights = detector.weights
         side = card_side_px or weights.card_side_px / (weights.input_side_px / max(image.shape[:2]))
-        scale = min(weights.corner_card_side_px / side, 2.0)
-        scale = min(scale, _most_scale(image))
-        return without_duplicates(self._look(image, scale, side).labelled(CORNER))
+        scale = min(weights.corner_card_side_px / side, LARGER_AT_MOST, _most_scale(image))
+        found = self._look(image, scale, side, detector).labelled(CORNER)
+        return without_duplicates(found, iou_above=0.25, inside_above=0.6)
 
     def _trained(self, image: NDArray[np.uint8], card_side_px: float | None) -> Detections:
         """What the detector finds, at the scale that it was trained at: cards (and what else it knows)."""
@@ -98,13 +111,20 @@ class CardFinder:
             found = again if len(again) else found
         return without_duplicates(found)
 
-    def _look(self, image: NDArray[np.uint8], scale: float, card_side_px: float) -> Detections:
+    def _look(
+        self,
+        image: NDArray[np.uint8],
+        scale: float,
+        card_side_px: float,
+        detector: ScalableDetector | None = None,
+    ) -> Detections:
         """Look at one scale, in tiles where the picture is too large for one look."""
+        detector = detector or self._detector
         parts = []
         for left, top, right, bottom in tiles(
             image.shape[1], image.shape[0], LOOK_AT_MOST_PX / scale, TILES_OVERLAP_CARDS * card_side_px
         ):
-            found = self._detector.detect_at(image[top:bottom, left:right], scale)
+            found = detector.detect_at(image[top:bottom, left:right], scale)
             whole = _not_cut(found, (left, top, right, bottom), (image.shape[1], image.shape[0]))
             parts.append(found.where(whole).moved(1.0, left, top))
         return Detections.joined(*parts)

@@ -94,7 +94,7 @@ def _flattened(picture: Image.Image) -> Image.Image:
         ground = Image.new("RGBA", see_through.size, "white")
         ground.alpha_composite(see_through)
         return ground.convert("RGB")
-    return picture.convert("RGB")
+    return picture if picture.mode == "RGB" else picture.convert("RGB")
 
 
 def _open_heif_too() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -9,15 +10,16 @@ from numpy.typing import NDArray
 
 from vision.cards.deck import Deck, DeckNamer
 from vision.cards.fans import card_side_px as card_side_px_of
-from vision.cards.fans import cards_at, explained, is_of_size
+from vision.cards.fans import cards_at, in_a_corner, is_of_size
 from vision.cards.find import CardFinder
+from vision.cards.index import IndexReader
 from vision.cards.outlines import OutlineDetector
-from vision.cards.quads import is_nearly_square
+from vision.cards.quads import area, iou, is_nearly_square, overlap_area
 from vision.cards.reader import BACK, NOTHING, FaceReader, Namer, rectified
 from vision.cards.refine import refined
 from vision.cards.seen import SeenCard, likeliest
 from vision.cards.settle import settled
-from vision.detections import CARD_BACK, CARD_FACE, CARD_OUTLINE, Detections
+from vision.detections import CARD_BACK, CARD_FACE, CARD_OUTLINE, CORNER, Detections
 from vision.detectors.onnx import OnnxDetector
 
 
@@ -36,20 +38,25 @@ class Finder(Protocol):
 class CardReader:
     """Reads cards in pictures; built once, used for many."""
 
-    def __init__(self, finder: Finder, namer: Namer) -> None:
-        """Find with ``finder``, name with ``namer``."""
+    def __init__(self, finder: Finder, namer: Namer, index_reader: IndexReader | None = None) -> None:
+        """Find with ``finder``, name with ``namer``, and what is mostly covered with ``index_reader``."""
         self._finder = finder
         self._namer = namer
+        self._index_reader = index_reader
 
     @classmethod
     def shipped(cls, backend: str | None = None, deck: Deck | None = None) -> CardReader:
         """With the weights that ship with the project; with a deck that was enrolled, its cards."""
-        finder = CardFinder(OnnxDetector.shipped(backend=backend), OutlineDetector())
-        return cls(finder, FaceReader.shipped(backend=backend) if deck is None else DeckNamer(deck))
+        detector = OnnxDetector.shipped(backend=backend)
+        corners = detector if CORNER in detector.weights.classes else None
+        finder = CardFinder(detector, OutlineDetector(), corners)
+        if deck is not None:
+            return cls(finder, DeckNamer(deck))
+        return cls(finder, FaceReader.shipped(backend=backend), IndexReader.shipped(backend=backend))
 
     def with_namer(self, namer: Namer) -> CardReader:
         """The same, naming the cards of another deck."""
-        return CardReader(self._finder, namer)
+        return CardReader(self._finder, namer, self._index_reader if isinstance(namer, FaceReader) else None)
 
     def read(self, image: NDArray[np.uint8], card_side_px: float | None = None) -> tuple[SeenCard, ...]:
         """The cards in ``image``, (h, w, 3) uint8 BGR, from left to right within rows from the top.
@@ -57,8 +64,10 @@ class CardReader:
         card_side_px: a card's longer side in the picture, where it is known.
         """
         seen = self.read_found(image, self._finder.detect(image, card_side_px))
-        corners = self._finder.corners(image, card_side_px_of(seen) if card_side_px is None else card_side_px)
-        return settled([*seen, *self._from_corners(image, seen, corners)]) if len(corners) else seen
+        if self._index_reader is None or not _may_hide_more(seen):
+            return seen
+        side = card_side_px_of(seen) if card_side_px is None else card_side_px
+        return settled(self._with_corners(image, seen, self._finder.corners(image, side), side))
 
     def find(self, image: NDArray[np.uint8], card_side_px: float | None = None) -> Detections:
         """What the finder finds in ``image``, before anything is named."""
@@ -75,23 +84,35 @@ class CardReader:
         named = zip(self._named(image, cards), cards.labels, strict=True)
         return settled([seen for seen, label in named if not _is_nothing(seen, str(label))])
 
-    def _from_corners(
-        self, image: NDArray[np.uint8], seen: tuple[SeenCard, ...], corners: Detections
+    def _with_corners(
+        self, image: NDArray[np.uint8], seen: tuple[SeenCard, ...], corners: Detections, side_px: float | None
     ) -> list[SeenCard]:
-        """Cards of which an index shows that no card read so far accounts for; only those that can be named."""
-        named = [one for one in seen if one.card is not None]
-        side = card_side_px_of(seen)
-        found: list[SeenCard] = []
-        for quad, score in zip(corners.quads, corners.scores, strict=True):
-            if explained(quad, [*named, *found]) or (side is not None and not is_of_size(quad, side)):
+        """The cards, with those that only an index corner names: unread quads named by it, and cards that it adds."""
+        assert self._index_reader is not None
+        weights = self._index_reader.weights
+        joined = list(seen)
+        told, boxes = self._index_reader.read(image, corners.quads)
+        for i in np.argsort(-told.max(axis=1, initial=0.0), kind="stable"):
+            alternatives = likeliest(weights.classes, told[i])
+            card, confidence = alternatives[0]
+            if card == NOTHING or confidence < weights.min_confidence:
                 continue
-            quads = cards_at(quad, side)
-            told = self._probabilities(image, quads)
-            best = int(np.argmax(self._belief(told)))
-            one = self._seen(quads[best], CARD_FACE, float(score), told[best])
-            if one.card is not None:
-                found.append(one)
-        return found
+            if side_px is not None and not is_of_size(boxes[i], side_px):
+                continue
+            at = [k for k, one in enumerate(joined) if one.face == "up" and in_a_corner(boxes[i], one.quad)]
+            if any(joined[k].card == card for k in at):
+                continue
+            unread = [k for k in at if joined[k].card is None]
+            score = float(corners.scores[i])
+            if unread:
+                place = joined[unread[0]]
+                joined[unread[0]] = replace(place, card=card, confidence=confidence, alternatives=alternatives)
+            else:
+                left, right = cards_at(boxes[i], side_px)
+                near = [max((iou(quad, one.quad) for one in seen), default=0.0) for quad in (left, right)]
+                quad = right if near[1] > near[0] + RIGHT_INDEX_AGREES else left
+                joined.append(SeenCard(card, "up", confidence, quad, alternatives, score))
+        return joined
 
     def _named(self, image: NDArray[np.uint8], cards: Detections) -> tuple[SeenCard, ...]:
         quads = cards.quads.copy()
@@ -150,6 +171,25 @@ class CardReader:
 
 #: Readings of one card from two quads that name different cards count both, if each gives its own this much.
 CONTRADICTS = 0.25
+
+
+#: By how much the card of a right index must agree better with what was found than that of a left one: most
+#: decks print the left one only (and its like at the other end).
+RIGHT_INDEX_AGREES = 0.15
+
+#: Cards that overlap by this share of the smaller may cover others.
+OVERLAP = 0.05
+
+
+def _may_hide_more(seen: tuple[SeenCard, ...]) -> bool:
+    """Whether a closer look at index corners may pay: something is unread, or cards lie on each other."""
+    if not seen or any(one.face == "up" and one.card is None for one in seen):
+        return True
+    return any(
+        overlap_area(a.quad, b.quad) > OVERLAP * min(area(a.quad), area(b.quad))
+        for i, a in enumerate(seen)
+        for b in seen[:i]
+    )
 
 
 def _tightened(image: NDArray[np.uint8], quad: NDArray[np.float32]) -> NDArray[np.float32] | None:

@@ -101,23 +101,22 @@ def photo_crops(photos: Sequence[Any], rng: Rng) -> list[tuple[Image, int]]:
 
 
 def network() -> Any:
-    """(n, 3, 80, 48) float32 RGB, normalised, to (n, 53) logits: five convolutions and one linear layer."""
+    """(n, 3, 80, 48) float32 RGB, normalised, to (n, 53) logits: four convolutions and one linear layer."""
     from torch import nn
 
     def convolution(into: int, out: int, stride: int) -> nn.Sequential:
         return nn.Sequential(nn.Conv2d(into, out, 3, stride, 1, bias=False), nn.BatchNorm2d(out), nn.ReLU())
 
     return nn.Sequential(
-        convolution(3, 24, 2),
-        convolution(24, 48, 1),
+        convolution(3, 16, 2),
+        convolution(16, 32, 1),
         nn.MaxPool2d(2),
-        convolution(48, 96, 1),
+        convolution(32, 64, 1),
         nn.MaxPool2d(2),
-        convolution(96, 128, 1),
-        convolution(128, 128, 2),
+        convolution(64, 96, 1),
         nn.Flatten(),
         nn.Dropout(0.2),
-        nn.Linear(128 * 5 * 3, len(CLASSES)),
+        nn.Linear(96 * 10 * 6, len(CLASSES)),
     )
 
 
@@ -142,15 +141,15 @@ def train(files: Sequence[Path], out: Path, minutes: float, seed: int, steps: in
     for step in range(steps):
         if time.monotonic() - began > 60 * minutes:
             break
-        chosen = rng.choice(used, 96)
+        chosen = rng.choice(used, 64)
         told = net(torch.from_numpy(normalised(varied_light(crops[chosen], rng))))
         loss = loss_of(told, torch.from_numpy(classes[chosen]))
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
         schedule.step()
-        if step % 100 == 0:
-            sys.stdout.write(f"{step} {float(loss):.3f} {(time.monotonic() - began) / 60:.1f} min\n")
+        if step % 50 == 0:
+            sys.stdout.write(f"{step} {loss.item():.3f} {(time.monotonic() - began) / 60:.1f} min\n")
             sys.stdout.flush()
     net.eval()
     with torch.no_grad():
