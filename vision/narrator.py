@@ -37,7 +37,7 @@ SOFT = 0.3
 SMOOTH = 0.7
 #: Two contacts of one hand closer together than this are a tap and its echo; further apart, the first was a hand
 #: held ready over the pile.
-TAP_NS = 250 * MS
+TAP_NS = 200 * MS
 #: Fingertips are never faster; what was said to be, was another thing a moment ago. A slap that comes down slower
 #: than this in the picture comes straight down, and then the hand was there before.
 FASTEST_MPS, SLOWEST_MPS, JUMPED_NS = 8.0, 0.35, 1_000 * MS
@@ -49,12 +49,16 @@ RACE_NS = 240 * MS
 HEARD_NS, SOUND_WAIT_NS = 60 * MS, 1_200 * MS
 #: An offset is kept where nearly all hands were heard; it stays open by this much.
 WELL_HEARD, LEAST_OFFSET_SD_NS = 0.8, 3 * MS
+#: A hand is held ready for no longer than this before it comes down; half as long where that can't be checked,
+#: since hands are pushed about when others lift.
+READY_NS = 1_200 * MS
 #: A hand whose fingertips end so far short of a pile's middle is not on its card (half a card is 44 mm).
 SHORT_MM = 50.0
 #: A hand from wrist to fingertips, and half its breadth and half a card's.
 HAND_MM, ASIDE_MM = 190.0, 75.0
-#: An instant this long before the hand was seen at the pile is none; what is put in its place is this rough.
-EARLY_NS, ROUGH_NS = 70 * MS, 40 * MS
+#: An instant this long before the hand was seen at the pile is none; what is put in its place, and one that failed
+#: its check, is this rough (on films with hands on hands: 75 ms).
+EARLY_NS, ROUGH_NS = 70 * MS, 70 * MS
 #: From picking cards up to laying them down.
 CARRY_NS = 2_500 * MS
 #: Time of laying down what was seen picked up, where the laying itself can't be seen (slid under a pile).
@@ -300,14 +304,8 @@ class Narrator:
             return
         news = self._possible(news, pile)
         lying = self._slaps.get(news.hand)
-        if lying is not None:
-            # It was there already. Held over the pile first and brought down now: this is the slap. That it
-            # only stirred, or tapped twice, is none.
-            if not self._strikes(news) or news.at.at_ns - lying.contact.at.at_ns <= TAP_NS:
-                return
-            # Not amended but taken back: in its new place it may come after a card that was shown meanwhile.
-            self._correct(lying.told, None)
-            self._race = [slapped for slapped in self._race if slapped is not lying]
+        if lying is not None and not self._comes_down_anew(lying, news):
+            return
         if self._is_again(news, pile):
             return
         key = self._say(self._slap(news, pile, provisional=True))
@@ -323,6 +321,28 @@ class Narrator:
         if provisional:
             confidence = 1.0 - 0.5 * news.gentle if news.trusted else UNCHECKED
         return Slap(at=news.at, seat=news.seat, pile=pile, confidence=confidence, provisional=provisional)
+
+    def _comes_down_anew(self, lying: _Slapped, news: Contact) -> bool:
+        """Whether a hand that lay on the pile by what was seen so far only now comes down; then that is taken back.
+
+        Held over the pile first and brought down now: this is the slap. That it only stirred, or tapped twice, is
+        none. Where neither instant is sure, both may be the slap, and the doubt spans them.
+        """
+        before = lying.contact
+        apart_ns = news.at.at_ns - before.at.at_ns
+        if not TAP_NS < apart_ns <= (READY_NS if news.trusted else READY_NS // 2):
+            return False
+        strikes = news.gentle < SOFT and news.speed_mps >= SLOWEST_MPS
+        if strikes and (news.trusted or not before.trusted):
+            # Not amended but taken back: in its new place it may come after a card that was shown meanwhile.
+            self._correct(lying.told, None)
+            self._race = [slapped for slapped in self._race if slapped is not lying]
+            return True
+        if not before.trusted and news.gentle <= SMOOTH:
+            middle = Instant(before.at.at_ns + apart_ns // 2, max(ROUGH_NS, apart_ns // 2))
+            lying.contact = replace(before, at=middle)
+            self._correct(lying.told, self._slap(lying.contact, lying.pile, provisional=not lying.confirmed))
+        return False
 
     def _is_again(self, news: Contact, pile: Pile) -> bool:
         """Whether that player's hand lies there already, under another number.
@@ -348,9 +368,6 @@ class Narrator:
         lately = jumped_ns is not None and news.rest_ns - jumped_ns < JUMPED_NS
         return lately and not news.trusted and news.speed_mps < SLOWEST_MPS
 
-    def _strikes(self, news: Contact) -> bool:
-        return news.trusted and news.gentle < SOFT
-
     def _slapped_at(self, news: Contact) -> Pile | None:
         """The pile that may be slapped on which the hand lies: it reaches its card, however far beyond."""
         if not self._spots:
@@ -367,7 +384,7 @@ class Narrator:
         """A hand can't touch a pile before it came to it: an instant that says so is no instant."""
         came = [at_ns for where, at_ns in self._came.get(news.hand, ()) if where == pile]
         if not came or news.at.at_ns >= came[-1] - EARLY_NS:
-            return news
+            return news if news.trusted else replace(news, at=Instant(news.at.at_ns, max(news.at.sd_ns, ROUGH_NS)))
         middle = (came[-1] + news.rest_ns) // 2
         rough = max(ROUGH_NS, (news.rest_ns - came[-1]) // 2)
         reason = "timed before the hand was there"
