@@ -24,7 +24,7 @@ def _parts(name):
 def played(request):
     """A game's name, its modules, and its stories."""
     rules, bots, oracle = _parts(request.param)
-    stories = [bench.story(rules.GAME, bots, Random(f"second-{request.param}-{at}")) for at in range(NUMBER)]
+    stories = [bench.story(rules.GAME, bots, Random(f"seat-{request.param}-{at}")) for at in range(NUMBER)]
     return request.param, rules, oracle.ORACLE, stories
 
 
@@ -48,7 +48,7 @@ def test_what_is_asked_is_asked_where_nobody_answers():
     rules, bots, oracle = _parts("snap")
     asked = 0
     for at in range(NUMBER):
-        match = bench.story(rules.GAME, bots, Random(f"second-snap-{at}"))
+        match = bench.story(rules.GAME, bots, Random(f"seat-snap-{at}"))
         course = [event for event in match.course if not isinstance(event, Answer)]
         if len(course) == len(match.course) or match.setup.options["snap_by"] == "voice":
             continue
@@ -69,7 +69,7 @@ def test_every_mutant_is_a_piece_of_the_rules_and_its_clause_exists(name):
 def test_a_broken_clause_is_seen(name, clause):
     rules, bots, oracle = _parts(name)
     broken = bench._broken(rules, next(mutant for mutant in _mutants(name) if mutant["clause"] == clause))
-    matches = [bench.story(rules.GAME, bots, Random(f"second-{name}-{at}")) for at in range(5)]
+    matches = [bench.story(rules.GAME, bots, Random(f"seat-{name}-{at}")) for at in range(5)]
     assert any(bench.compare(broken, match.setup, match.course, oracle.ORACLE) for match in matches)
 
 
