@@ -300,11 +300,13 @@ class Narrator:
             self._handed_over(news.seat, pile=news.pile, at=news.at)
             self._visit(news)
             return
-        if self._is_mistaken(news) or news.gentle > SMOOTH:
+        if self._is_mistaken(news):
             return
         news = self._possible(news, pile)
         lying = self._slaps.get(news.hand)
         if lying is not None and not self._comes_down_anew(lying, news):
+            return
+        if news.gentle > SMOOTH:
             return
         if self._is_again(news, pile):
             return
@@ -338,7 +340,7 @@ class Narrator:
             self._correct(lying.told, None)
             self._race = [slapped for slapped in self._race if slapped is not lying]
             return True
-        if not before.trusted and news.gentle <= SMOOTH:
+        if not before.trusted:
             middle = Instant(before.at.at_ns + apart_ns // 2, max(ROUGH_NS, apart_ns // 2))
             lying.contact = replace(before, at=middle)
             self._correct(lying.told, self._slap(lying.contact, lying.pile, provisional=not lying.confirmed))
