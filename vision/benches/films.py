@@ -143,8 +143,9 @@ def _recording(lines: Sequence[str]) -> tuple[Header, list[Event | Ruling]]:
     found: list[Event | Ruling] = []
     for line in items:
         # A `Finish` says no more than the slaps that it sums up, and films don't write it.
-        if not isinstance(line, Header | Note | Tick | Finish | CORRECTIONS):
-            found.append(line)
+        if isinstance(line, (Header, Note, Tick, Finish, *CORRECTIONS)):
+            continue
+        found.append(line)
     return header, found
 
 
