@@ -19,17 +19,22 @@ from referee.events import (
     Left,
     Lifted,
     Moved,
+    Peeked,
     Shout,
     Shown,
     Slap,
     Taken,
+    Tick,
     Turned,
 )
 from vision.benches.oracle import Opinion, PlainEffect, Sitting
 
+_AT_THE_TABLE = (Shown, Taken, Moved, Turned, Peeked, Slap, Lifted, Finish, Shout, Tick)
 _DRAW, _DISCARD = "draw", "discard"
 _CALL = "hit the deck with a hand"
 _HAND, _LAST_DRAWS, _FALSE_DRAWS, _ENOUGH = 7, 4, 2, 100
+#: What the sums below may be off by.
+_ROUNDING = 1e-9
 #: When something happened, and one standard deviation, ns.
 When = tuple[int, int]
 
@@ -96,7 +101,7 @@ class _Loose:
     """A slap at what may be the wrong time, not judged yet (H18)."""
 
     id: int
-    seat: Seat
+    seat: Seat | None
     at: When
     sure: float
     layer: int | None
@@ -133,6 +138,7 @@ class _Table:
         self.grace_ns = round(float(options["call_grace"]) * 1e9)
         self.trusts_call = options["announce"] == "trust"
         self.illegal_play = str(options["illegal_play"])
+        self.now_id = 0
         self.answers: dict[str, str] = {}
         self.out: list[Opinion] = []
         self.playing = list(range(sitting.players))
@@ -234,14 +240,13 @@ class _Table:
         self.waits = (clause, seat)
 
     def owe(self, clause: str, seat: Seat, count: int, since: int) -> None:
-        can = self.drawable()
-        if count > can:
-            self.say("H27", "note", seat)
-        elif count > self.draw:
+        spoken_for = sum(debt.count - debt.taken for debt in self.debts)
+        can = max(self.drawable() - spoken_for, 0)
+        if count > can or count > self.draw - spoken_for:
             self.say("H27", "note", seat)
         count = min(count, can)
         if count:
-            self.debts.append(_Debt(clause, seat, count, since, self.now_id))
+            self.debts.append(_Debt(clause, seat, count, since, 0 if clause == "H18" else self.now_id))
 
     # --- hearing ----------------------------------------------------------------------------------------
 
@@ -253,6 +258,10 @@ class _Table:
             return []
         if self.over:
             return []
+        if self.phase == "play" and self.waits is None and not isinstance(event, _AT_THE_TABLE):
+            self.settle_loose(event)
+            if self.waits is None:
+                self.look_at_races(event)
         if isinstance(event, Joined):
             self.joined()
         elif isinstance(event, Left):
@@ -466,6 +475,7 @@ class _Table:
 
     def shuffle_first(self, clause: str) -> None:
         self.say(clause, "note", None, ("put_together", (_DISCARD,), _DRAW))
+        self.shuffle()
 
     def shuffle(self) -> None:
         if self.discards > 1:
@@ -514,15 +524,16 @@ class _Table:
                 self.goes_back(event, seat)
                 return
             self.turn, self.drew = seat, False
-            if found == "fault":
-                self.lay(event, seat, card)
-                return
-        elif self.drew:
+            self.duty = None
+            self.lay(event, seat, card)
+            return
+        if self.drew:
             if self.answers.get(f"drawn:{event.id}") == "old":
                 self.say("H9", "fault", seat)
                 if self.illegal(event, seat, back):
                     self.lay(event, seat, card)
                 return
+        found = ""
         if not self.fits(card):
             if self.decree is not None:
                 clause, what = self.decree[0], "decree_disobeyed"
@@ -535,7 +546,7 @@ class _Table:
                 return
             if found == "fault" and not self.illegal(event, seat, back):
                 return
-        elif self.drew:
+        if self.drew and found != "fault":
             self.say("H9", "note", seat)
         self.lay(event, seat, card)
 
@@ -599,12 +610,15 @@ class _Table:
             self.freedom_ended = None
             for slap in list(self.loose):
                 self.loose.remove(slap)
-                race.hands.setdefault(slap.seat, _Landing(slap.id, slap.at, slap.sure, slap.layer, slap.waits))
+                if slap.seat is not None:
+                    race.hands.setdefault(slap.seat, _Landing(slap.id, slap.at, slap.sure, slap.layer, slap.waits))
             return
-        if out:
+        if self.hands[seat] <= 0:
             if word is not None:
                 self.say("H23", "note", seat)
-            self.goes_out(event, seat)
+            self.turn, self.drew = self.after(seat), False
+            if out:
+                self.goes_out(event, seat)
             return
         self.due(card, seat)
 
@@ -627,8 +641,8 @@ class _Table:
         if seat == duty.seat:
             found = self.fault(key, duty.clause, seat, *effects, sure=sure, holds=True)
             if found == "void":
-                self.lapse(duty)
-                self.turn = seat
+                self.duty = None
+                self.turn, self.drew = seat, False
                 return True
             if found == "fault" and effects:
                 self.goes_back(event, seat)
@@ -668,6 +682,7 @@ class _Table:
         self.duty = None
         self.draw -= 1
         self.discards += 1
+        self.last_player = None
         self.top, self.top_sure = card, event.confidence
         self.last_card = card
         self.turn, self.drew = duty.follows, False
@@ -686,13 +701,13 @@ class _Table:
             return
         if word == "flip":
             nxt = self.after(doer)
-            self.say("H12", "note", nxt)
+            self.say("H12", "note", self.turn)
             self.due_flip(nxt, doer)
         elif word == "cut":
             self.say("H26", "note", self.turn)
             self.due_cut(self.turn)
         elif word == "hit hand":
-            if self.draw == 0 and self.discards < 2:
+            if self.discards < 2 and (self.draw == 0 or not by_cut):
                 return
             self.say("H26", "note", doer)
             if self.draw == 0:
@@ -752,6 +767,7 @@ class _Table:
         self.turn, self.drew = duty.follows, False
         self.say("H11", "note", self.turn, ("next_turn", self.turn))
         self.flip_told = True
+        self.last_player = None
         if duty.found is None:
             self.top = None
             return
@@ -841,13 +857,11 @@ class _Table:
         at = (event.at.at_ns, event.at.sd_ns)
         races = self.open_races()
         seat = event.seat
-        if seat is None:
-            if not races and self.free:
-                return True
-            seat = self.who(event, "H15" if races else "H18")
+        if races and seat is None:
+            seat = self.who(event, "H15")
             if seat is None:
                 return True
-        if races:
+        if races and seat is not None:
             race = races[-1]
             if seat == race.seat and seat not in race.hands and seat in self.laid and self.lifts_told:
                 self.say("H29", "note", seat)
@@ -856,7 +870,8 @@ class _Table:
             if seat in race.members and seat not in race.hands:
                 race.hands[seat] = _Landing(event.id, at, event.confidence, event.layer, event.provisional)
             return True
-        self.laid.discard(seat)
+        if seat is not None:
+            self.laid.discard(seat)
         if self.free or seat in self.punished:
             return True
         if not self.decree_slap_costs and self.last_card is not None and self.hits(self.last_card):
@@ -864,7 +879,8 @@ class _Table:
         if self.freedom_ended is not None and _before(self.freedom_ended, at) < self.threshold:
             return True
         slap = _Loose(event.id, seat, at, event.confidence, event.layer, event.provisional)
-        self.punished.add(seat)
+        if seat is not None:
+            self.punished.add(seat)
         if at[1] == 0 and not slap.waits:
             self.false_slap(slap)
         else:
@@ -881,9 +897,16 @@ class _Table:
             self.false_slap(slap)
 
     def false_slap(self, slap: _Loose) -> None:
-        effect: PlainEffect = ("draw", slap.seat, _FALSE_DRAWS)
-        if self.fault(f"{slap.id}:false_slap", "H18", slap.seat, effect, sure=slap.sure) == "fault":
-            self.owe("H18", slap.seat, _FALSE_DRAWS, slap.id)
+        seat = slap.seat
+        if seat is None:
+            said = self.answers.get(f"seat:{slap.id}")
+            if said is None:
+                self.hold("H18", None)
+                return
+            seat = int(said)
+        effect: PlainEffect = ("draw", seat, _FALSE_DRAWS)
+        if self.fault(f"{slap.id}:false_slap", "H18", seat, effect, sure=slap.sure) == "fault":
+            self.owe("H18", seat, _FALSE_DRAWS, slap.id)
 
     def shout(self, event: Shout) -> None:
         if " ".join(event.phrase.lower().replace("!", " ").split()) != _CALL:
@@ -974,8 +997,8 @@ class _Table:
                 instants[missing[0]] = (now[0], doubt)
                 sure = _last(instants)[missing[0]]
             sure *= math.prod(hand.sure for hand in hands.values())
-            if sure >= self.threshold:
-                self.lost(race, event, "H24", missing[0], said, missing)
+            if sure + _ROUNDING >= self.threshold:
+                self.lost(race, event, "H24", missing[0], said)
                 return
         if ended:
             if said is None:
@@ -984,7 +1007,7 @@ class _Table:
                     self.say("H24", "ask", race.seat)
                     race.done = True
                 return
-            self.lost(race, event, "H24", missing[0], said, missing)
+            self.lost(race, event, "H24", missing[0], said)
 
     def all_landed(self, race: _Race, event: Event, said: str | None) -> None:
         hands = race.hands
@@ -997,15 +1020,15 @@ class _Table:
                 shares[[seat for seat in order if seat in hands][-1]] += share
         else:
             shares = _last({seat: hand.at for seat, hand in hands.items()})
+        shares = {seat: min(1.0, share + _ROUNDING) for seat, share in shares.items()}
         best = max(hands, key=lambda seat: shares[seat])
         if said is not None:
-            close = [seat for seat in sorted(hands) if shares[seat] > 1 - self.threshold]
-            self.lost(race, event, "H15", best, said, close)
+            self.lost(race, event, "H15", best, said)
             return
         if shares[best] * hands[best].sure >= self.threshold:
-            self.lost(race, event, "H15", best, None, [])
+            self.lost(race, event, "H15", best, None)
             return
-        close = [seat for seat in sorted(hands) if shares[seat] > 1 - self.threshold]
+        close = sorted((one for one in hands if shares[one] > 1 - self.threshold), key=lambda one: -shares[one])
         if self.close_call == "ask" or shares[best] >= self.threshold:
             race.done = True
             self.say("H25", "ask", race.seat)
@@ -1015,15 +1038,19 @@ class _Table:
         self.race_over(race, event, "H15", drawers)
 
     def lost(
-        self, race: _Race, event: Event, clause: str, seat: Seat, said: str | None, close: Sequence[Seat]
+        self, race: _Race, event: Event, clause: str, seat: Seat, said: str | None
     ) -> None:
         if said == "none":
             self.say(clause, "note")
             self.race_over(race, event, "H15", [])
             return
         if said == "both":
-            self.say("H25", "too close", None, *(("draw", one, _LAST_DRAWS) for one in close))
-            self.race_over(race, event, "H15", list(close))
+            landed = sorted(race.hands, key=lambda one: (race.hands[one].at[0], race.hands[one].id))[-2:]
+            if not landed:
+                self.say(clause, "note")
+            else:
+                self.say(clause, "lost", None, *(("draw", one, _LAST_DRAWS) for one in landed))
+            self.race_over(race, event, "H15", landed)
             return
         if said is not None:
             seat = int(said)
