@@ -8,7 +8,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
@@ -94,6 +94,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--group", choices=("nominal", "all", "both"), default="both")
     parser.add_argument("--jobs", type=int, default=1, help="how many clips at a time")
     parser.add_argument("--results", type=Path, help="also write every hand's result there, as JSON lines")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="begin no further clip after so long")
     parser.add_argument("--no-held-out", action="store_true", help="leave the held-out families closed")
 
 
@@ -107,13 +108,13 @@ def run(args: argparse.Namespace) -> int:
     hands = _span(args.hands)
     tasks = [
         (int(args.seed) * 100_003 + 7919 * k + int(fps), fps, nominal, not args.no_held_out, hands)
+        for k in range(n)
         for fps in rates
         for nominal in groups
-        for k in range(n)
     ]
     began = time.monotonic()
     results: list[ClipResult] = []
-    for result in _worked(tasks, args.jobs):
+    for result in _worked(tasks, args.jobs, began + args.seconds):
         results.append(result)
         if sys.stderr.isatty():
             print(f"\r{len(results)}/{len(tasks)} clips", end="", file=sys.stderr)  # a bench's progress
@@ -130,12 +131,22 @@ def run(args: argparse.Namespace) -> int:
 Task = tuple[int, float, bool, bool, tuple[int, int]]
 
 
-def _worked(tasks: Sequence[Task], jobs: int) -> Iterable[ClipResult]:
+def _worked(tasks: Sequence[Task], jobs: int, until: float) -> Iterable[ClipResult]:
+    """Measured clips as they are done; no further one is begun after ``until``."""
     if jobs <= 1:
-        yield from map(measure, tasks)
+        for task in tasks:
+            if time.monotonic() > until:
+                return
+            yield measure(task)
         return
     with ProcessPoolExecutor(jobs) as pool:
-        yield from pool.map(measure, tasks)
+        futures = [pool.submit(measure, task) for task in tasks]
+        for future in as_completed(futures):
+            if not future.cancelled():
+                yield future.result()
+            if time.monotonic() > until:
+                for other in futures:
+                    other.cancel()
 
 
 def measure(task: Task) -> ClipResult:
