@@ -616,15 +616,16 @@ class Narrator:
                 self._picked.remove(picked)
                 continue
             waited = self._now - picked.seen_ns
+            own = self._places.face_down.get(picked.seat)
+            # Who takes cards up puts them under their own pile; what is laid face up again is seen there.
             went = next(
                 (
                     (pile, at_ns)
                     for pile, at_ns in self._went.get(picked.seat, ())
-                    if at_ns > picked.at.at_ns and pile != picked.source and self._takes_cards(pile)
+                    if at_ns > picked.at.at_ns and (pile == own if own is not None else self._takes_cards(pile))
                 ),
                 None,
             )
-            own = self._places.face_down.get(picked.seat)
             if went is not None and waited > LAYING_NS:
                 self._laid(picked, went[0], Instant(went[1] + REACHED_NS, LAYING_SD_NS), was_empty=False)
             elif waited > CARRY_NS and own is not None:
