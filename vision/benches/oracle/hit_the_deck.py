@@ -47,7 +47,6 @@ class _Debt:
     seat: Seat
     count: int
     since: int
-    made_at: int
     taken: int = 0
     noticed: bool = False
 
@@ -138,7 +137,6 @@ class _Table:
         self.grace_ns = round(float(options["call_grace"]) * 1e9)
         self.trusts_call = options["announce"] == "trust"
         self.illegal_play = str(options["illegal_play"])
-        self.now_id = 0
         self.answers: dict[str, str] = {}
         self.out: list[Opinion] = []
         self.playing = list(range(sitting.players))
@@ -246,13 +244,12 @@ class _Table:
             self.say("H27", "note", seat)
         count = min(count, can)
         if count:
-            self.debts.append(_Debt(clause, seat, count, since, 0 if clause == "H18" else self.now_id))
+            self.debts.append(_Debt(clause, seat, count, since))
 
     # --- hearing ----------------------------------------------------------------------------------------
 
     def hear(self, event: Event) -> list[Opinion]:
         self.out = []
-        self.now_id = event.id
         if isinstance(event, Answer):
             self.answers[event.question] = event.says
             return []
@@ -301,9 +298,7 @@ class _Table:
                 self.lifts_told = True
             self.laid.discard(event.seat)
             self.punished.discard(event.seat)
-        if self.waits is None and looks:
-            self.look_at_races(event)
-        if self.waits is not None or self.phase != "play":
+        if self.waits is not None:
             return
         if isinstance(event, Shown) and str(event.pile) == _DISCARD:
             self.shown(event)
@@ -313,6 +308,8 @@ class _Table:
             self.moved(event)
         elif isinstance(event, Turned):
             self.turned(event)
+        if looks and self.waits is None:
+            self.look_at_races(event)
         if self.phase == "play" and self.draw == 0 and not was_empty and self.discards > 1:
             self.say("H19", "note", None, ("put_together", (_DISCARD,), _DRAW))
 
@@ -603,6 +600,7 @@ class _Table:
         if word == "hit hand":
             self.say("H15", "note", seat)
             self.turn, self.drew = self.after(seat), False
+            self.next_card_lies()
             race = _Race(event.id, seat, at, list(self.playing), out)
             race.called_before = any(who is None or who == seat for who, _ in calls)
             self.races.append(race)
@@ -613,6 +611,7 @@ class _Table:
                 if slap.seat is not None:
                     race.hands.setdefault(slap.seat, _Landing(slap.id, slap.at, slap.sure, slap.layer, slap.waits))
             return
+        self.next_card_lies()
         if self.hands[seat] <= 0:
             if word is not None:
                 self.say("H23", "note", seat)
@@ -621,6 +620,10 @@ class _Table:
                 self.goes_out(event, seat)
             return
         self.due(card, seat)
+
+    def next_card_lies(self) -> None:
+        for race in self.open_races():
+            race.card_lies = True
 
     # --- cut, flip, bury -----------------------------------------------------------------------------------
 
@@ -839,7 +842,7 @@ class _Table:
 
     def notice_debts(self, event: Event, seat: Seat) -> None:
         for debt in list(self.debts):
-            if debt.seat != seat or debt.noticed or debt.made_at == event.id:
+            if debt.seat != seat or debt.noticed:
                 continue
             debt.noticed = True
             what = "penalty_too_few" if debt.taken else "penalty_not_taken"
@@ -920,9 +923,7 @@ class _Table:
             self.early_calls.append((event.seat, at))
 
     def look_at_races(self, event: Event) -> None:
-        is_card = isinstance(event, Shown) and str(event.pile) == _DISCARD and event.source is None
         for race in self.open_races():
-            race.card_lies = race.card_lies or is_card
             self.look(race, event)
 
     def look(self, race: _Race, event: Event) -> None:
