@@ -12,7 +12,7 @@ Who = TypeVar("Who")
 
 #: Cells a standard deviation, and how many standard deviations to each side: keeps every order's
 #: probability right to about 0.001, checked against sampling in the tests.
-_CELLS_A_SD = 4
+_CELLS_A_SD = 8
 _REACH_SD = 5
 #: Two instants so many standard deviations apart on both sides are in no doubt (1e-9 each).
 _FAR_SD = 6

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar
@@ -74,7 +75,8 @@ class Turn:
     """The card turned last, and the race that it opened, if it did.
 
     ``piles`` are the other players' piles that it matched, ``pot`` whether it matched the Pot;
-    ``sure`` is how sure that match (or that there is none) is.
+    ``sure`` is how sure that match (or that there is none) is; ``no_piles_sure`` and ``no_pot_sure``, for calls,
+    that no pile and not the Pot matches.
     """
 
     event: int
@@ -83,6 +85,8 @@ class Turn:
     piles: tuple[Pile, ...] = ()
     pot: bool = False
     sure: float = 1.0
+    no_piles_sure: float = 1.0
+    no_pot_sure: float = 1.0
     closed: bool = False
     orders: tuple[tuple[tuple[Seat, ...], float], ...] = ()
 
@@ -249,6 +253,8 @@ class Snap:
         owed = state
         if state.claims:
             state = _settle(state, event, rulings)
+            if rulings and (state := _over(state, event, rulings)).winners:
+                return state, tuple(rulings)
         match event:
             case Shown():
                 state = _card_turned(_not_carried_out(state, owed, event, rulings), event, rulings)
@@ -418,11 +424,16 @@ def _matches(state: SnapState, turner: Seat, face: Face, event: Shown) -> Turn:
         others.append((POT, state.pot[-1]))
     matched = [(pile, top) for pile, top in others if match(state.setup, face.card, top.card)]
     # A match rests on the cards that match, no match on all that lie there.
-    sure = 1.0
-    for top in (face, *(top for _, top in matched or others)):
-        sure *= top.confidence if top.card is not None else 0.0
+    sure = _sure(face, *(top for _, top in matched or others))
+    no_piles = _sure(face, *(top for pile, top in others if pile != POT))
+    no_pot = _sure(face, *(top for pile, top in others if pile == POT))
     piles = tuple(pile for pile, _ in matched if pile != POT)
-    return Turn(event.id, event.at, turner, piles, len(piles) < len(matched), sure)
+    return Turn(event.id, event.at, turner, piles, len(piles) < len(matched), sure, no_piles, no_pot)
+
+
+def _sure(*faces: Face) -> float:
+    """How sure all these readings are together."""
+    return math.prod(face.confidence if face.card is not None else 0.0 for face in faces)
 
 
 def match(setup: Setup, one: Card | None, other: Card | None) -> bool:
@@ -496,8 +507,9 @@ def _settle(state: SnapState, event: Event, rulings: Rulings) -> SnapState:
         doubtful = tuple(c for c in state.claims if c.at.before(event.at) < confidence)
         sure = tuple(c for c in state.claims if c not in doubtful)
         if turn.race and not turn.closed and not sure and doubtful:
-            state = _ask_who(state, doubtful, "S13", "in_time", event, rulings)
-            return replace(state, claims=())
+            key = f"race:{turn.event}" + (":pot" if all(c.phrase == SNAP_POT for c in doubtful) else "")
+            state = _ask_who(state, doubtful, "S13", "in_time", event, rulings, key)
+            return replace(state, claims=doubtful)
         if sure:
             state = _judge(state, event, sure if turn.closed or not turn.race else state.claims, rulings)
         return replace(state, claims=doubtful)
@@ -523,10 +535,11 @@ def _judge(state: SnapState, event: Event, claims: tuple[Claim, ...], rulings: R
     waiting = tuple(c for c in state.claims if c not in claims)
     state = replace(state, claims=waiting)
     for claim in early if state.before is not None else ():
-        state = _wrong_snap(state, claim, "S19", "early", state.before.turner if state.before else 0, rulings)
+        turner = state.before.turner if state.before else 0
+        state = _wrong_snap(state, claim, "S19", "early", turner, rulings, no_match=1.0)
     if turn.race:
         if turn.closed or not fair:
-            return state  # S19: losing a valid race is no fault.
+            return _wrong_calls(state, fair, rulings)  # S19: losing a valid race is no fault.
         leaders = _leaders(fair, turn, confidence)
         if any(claim.provisional for claim in leaders) and not isinstance(event, Shown | Ended):
             return replace(state, claims=(*fair, *waiting))  # What that hand did is known at its lift.
@@ -556,18 +569,25 @@ def _unfounded(state: SnapState, claim: Claim, event: Event, rulings: Rulings) -
         return state  # S9: it may have come before any card.
     late = before is not None and before.race and not before.closed
     clause, what = ("S13", "late") if late else ("S9", "wrong_snap")
-    return _wrong_snap(state, claim, clause, what, turn.turner, rulings)
+    # If it may have come before, it is wrong only if the card before matched nothing either.
+    no_match = turn.sure * (before.sure if maybe_before and before is not None else 1.0)
+    return _wrong_snap(state, claim, clause, what, turn.turner, rulings, no_match=no_match)
 
 
-def _wrong_snap(state: SnapState, claim: Claim, clause: str, what: str, turner: Seat, rulings: Rulings) -> SnapState:
-    """S9: the offender gives a card to the player who has just played, or to their right if they did."""
+def _wrong_snap(
+    state: SnapState, claim: Claim, clause: str, what: str, turner: Seat, rulings: Rulings, *, no_match: float
+) -> SnapState:
+    """S9: the offender gives a card to the player who has just played, or to their right if they did.
+
+    ``no_match``: how sure it is that there was nothing to snap.
+    """
     seat = claim.seat
     if seat in state.paid or not state.held(seat):
         return state  # Each offender pays once per card turned.
     receiver = _receiver(state, seat, turner)
     if receiver is None:
         return state
-    sure = claim.confidence * (state.turn.sure if state.turn is not None and clause != "S19" else 1.0)
+    sure = claim.confidence * no_match
     if claim.provisional or sure < float(state.setup.options["confidence"]):
         key = f"snap:{claim.event}"
         if key not in state.answers:
@@ -610,7 +630,7 @@ def _ask_snap(state: SnapState, claim: Claim, clause: str, what: str, rulings: R
         return _fault(state, rulings, clause, what, claim.seat, claim, key=key)[0]
     if said == "stands":
         certain = replace(claim, confidence=1.0, provisional=False)
-        return _wrong_snap(state, certain, clause, "wrong_snap", turn.turner, rulings)
+        return _wrong_snap(state, certain, clause, "wrong_snap", turn.turner, rulings, no_match=1.0)
     choices = ("stands", "void")
     rulings.append(
         Ruling(
@@ -634,13 +654,10 @@ def _race(state: SnapState, claims: tuple[Claim, ...], event: Event, rulings: Ru
     assert turn is not None
     own = Pile("up", turn.turner)
     everything = (*turn.piles, *((POT,) if turn.pot else ()), own)
-    if state.setup.options["snap_by"] == "hand" or f"race:{turn.event}" in state.answers:
+    if state.setup.options["snap_by"] == "hand":
         return _decide(state, claims, everything, event, rulings)
     # By voice each call claims its own part (S17); the first call of all wins the turner's pile too.
-    for claim in claims:
-        unfounded = not (turn.piles if claim.phrase == SNAP else turn.pot)
-        if unfounded:
-            state = _wrong_snap(state, claim, "S9", "wrong_call", turn.turner, rulings)
+    state = _wrong_calls(state, claims, rulings)
     parts = {SNAP: turn.piles, SNAP_POT: (POT,) if turn.pot else ()}
     valid = tuple(claim for claim in claims if parts[claim.phrase or SNAP])
     if not valid:
@@ -654,6 +671,21 @@ def _race(state: SnapState, claims: tuple[Claim, ...], event: Event, rulings: Ru
     for phrase, piles in parts.items():
         calls = tuple(claim for claim in valid if claim.phrase == phrase)
         state = _decide(state, calls, (*piles, own) if phrase == lead else piles, event, rulings)
+    return state
+
+
+def _wrong_calls(state: SnapState, claims: tuple[Claim, ...], rulings: Rulings) -> SnapState:
+    """Calls of what does not match: "Snap!" where only the Pot does, "Snap Pot!" where it doesn't."""
+    turn, before = state.turn, state.before
+    assert turn is not None
+    confidence = float(state.setup.options["confidence"])
+    for claim in claims:
+        if claim.phrase is None or (turn.piles if claim.phrase == SNAP else turn.pot):
+            continue
+        if before is not None and before.race and before.closed and claim.at.before(turn.at) > 1 - confidence:
+            continue  # S19: it may have been a losing call in the race before.
+        no_match = turn.no_piles_sure if claim.phrase == SNAP else turn.no_pot_sure
+        state = _wrong_snap(state, claim, "S9", "wrong_call", turn.turner, rulings, no_match=no_match)
     return state
 
 
@@ -697,7 +729,6 @@ def _decide(
     by_claim = {claim.event: claim for claim in claims}
     because = (turn.event, *by_claim)
     key = f"race:{turn.event}" if not claims or claims[0].phrase != SNAP_POT else f"race:{turn.event}:pot"
-    seats = tuple(dict.fromkeys(claim.seat for claim in sorted(claims, key=lambda claim: claim.at.at_ns)))
     choices = (*map(str, range(len(state.down))), "tie", "nobody")
     clause = "S7" if POT in piles and not set(turn.piles) & set(piles) else "S5"
     winner, p_first = _first(claims, turn)
@@ -719,7 +750,9 @@ def _decide(
         return _ask_who(state, claims, clause, "who_first", event, rulings, key)
     else:
         # Told as sure as can be that it can't be told: the ruling itself is certain.
-        exact = said == "tie" or (len({claim.at for claim in claims}) == 1 and claims[0].at.sd_ns == 0)
+        leaders = _leaders(claims, turn, threshold)
+        exact = said == "tie" or (len({claim.at for claim in leaders}) == 1 and leaders[0].at.sd_ns == 0)
+        seats = tuple(dict.fromkeys(c.seat for c in sorted(leaders, key=lambda claim: claim.at.at_ns)))
         return _tie(state, seats, piles, exact, p_first, because, key, choices, rulings)
     assert winner is not None
     rulings.append(
@@ -842,13 +875,16 @@ def _not_carried_out(state: SnapState, owed: SnapState, event: Shown, rulings: R
         state, _ = _fault(
             state, rulings, clause, "not_taken", seat, event, effects=(right,), probability=1.0, about=about, key=key
         )
+    debts = list(state.debts)
     for giver, receiver in owed.debts:
+        if (giver, receiver) not in debts:
+            continue
+        debts.remove((giver, receiver))
         effects = (Give(giver, receiver),)
         key = f"fault:{event.id}:not_given:{giver}"
         state, _ = _fault(state, rulings, "S9", "not_given", giver, event, effects=effects, probability=1.0, key=key)
     awards = tuple(award for award in state.awards if award not in owed.awards)
-    debts = tuple(debt for debt in state.debts if debt not in owed.debts)
-    return replace(state, awards=awards, debts=debts)
+    return replace(state, awards=awards, debts=tuple(debts))
 
 
 # --- S10, S20: the end ---------------------------------------------------------------------------------
