@@ -336,16 +336,16 @@ def _taken(state: TrashState, event: Taken, rulings: Rulings) -> TrashState:
         return state
     if event.count > 1:
         _fault(state, rulings, "T5", "drew_twice", seat, event, about=about, waits=False)
-    state = replace(state, back=None, touched=True)
+    state = replace(state, back=None)
     if pile == STOCK:
-        return _from_stock(state, event, rulings)
+        return replace(_from_stock(state, event, rulings), touched=True)
     if state.first_turn or not state.trash:
         what = "trash_on_first_turn" if state.first_turn else "no_trash_pile"
         _fault(state, rulings, "T5", what, seat, event, about=about, waits=False)
         if not state.trash:
             return state
     top = state.trash[-1]
-    state = replace(state, trash=state.trash[:-1], holding=True, held=top, source="trash")
+    state = replace(state, trash=state.trash[:-1], holding=True, held=top, source="trash", touched=True)
     if state.house.trash_must_place and not _placeable(state, seat, top):
         _fault(state, rulings, "T5", "trash_must_place", seat, event, about=(("card", str(top)),), waits=False)
     return state
@@ -419,6 +419,12 @@ def _placed(state: TrashState, event: Shown, rulings: Rulings) -> TrashState:
     if seat != state.turn or owner != seat or not state.holding:
         return _turned_up_wrongly(state, event, seat, owner, card, about, rulings)
     _not_the_card_in_hand(state, event, card, seat, rulings)
+    return _put_there(state, event, seat, card, about, rulings)
+
+
+def _put_there(state: TrashState, event: Shown, seat: Seat, card: Card, about: About, rulings: Rulings) -> TrashState:
+    """The card in hand put on an own place, rightly or wrongly."""
+    number = event.pile.place or 0
     state = replace(state, held=card, back=None)
     clause, what = _wrong_place(state, seat, card, number)
     if what and _fault(state, rulings, clause, what, seat, event, effects=(TakeBack(seat, card),), about=about):
@@ -460,18 +466,17 @@ def _turned_up_wrongly(
     """T5, T6, T9: a place turned up out of turn, in the other's layout, or after one's turn was over."""
     effects = (TakeBack(seat, card),)
     if owner != seat:
-        _fault(state, rulings, "T6", "other_layout", seat, event, effects=effects, about=about, waits=False)
-        return state
+        stands = _fault(state, rulings, "T6", "other_layout", seat, event, effects=effects, about=about, waits=False)
+        return replace(state, back=event.pile) if stands else state
     if seat == state.turn:
         if _fault(state, rulings, "T5", "not_drawn", seat, event, effects=effects, about=about):
-            return state
+            return replace(state, back=event.pile)
         state = _from_stock(state, Taken(at=event.at, pile=STOCK, id=event.id), rulings)
-        number = event.pile.place or 0
-        return _lies(state, event, seat, card, number, rulings) if number <= len(state.places[seat]) else state
+        return _put_there(state, event, seat, card, about, rulings)
     goes_on = seat == state.before and not state.holding
     clause, what = ("T9", "goes_on") if goes_on else ("T5", "out_of_turn")
-    _fault(state, rulings, clause, what, seat, event, effects=effects, about=about, waits=False)
-    return state
+    stands = _fault(state, rulings, clause, what, seat, event, effects=effects, about=about, waits=False)
+    return replace(state, back=event.pile) if stands else state
 
 
 def _not_the_card_in_hand(state: TrashState, event: Shown, card: Card, seat: Seat, rulings: Rulings) -> None:
