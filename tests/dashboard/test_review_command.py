@@ -171,9 +171,7 @@ def _pictures(folder: Path) -> list[str]:
     return [str(folder)]
 
 
-TABLE = Table.laid_out(
-    GAME.layout(2), [(0, 0), (450, 0), (450, 300), (0, 300)], (900, 600), (450, 300)
-).to_toml()
+TABLE = Table.laid_out(GAME.layout(2), [(0, 0), (450, 0), (450, 300), (0, 300)], (900, 600), (450, 300)).to_toml()
 
 
 @pytest.mark.parametrize(
