@@ -33,6 +33,7 @@ _AT_THE_TABLE = (Shown, Taken, Moved, Turned, Peeked, Slap, Lifted, Finish, Shou
 _DRAW, _DISCARD = "draw", "discard"
 _CALL = "hit the deck with a hand"
 _HAND, _LAST_DRAWS, _FALSE_DRAWS, _ENOUGH = 7, 4, 2, 100
+_DECREES = ("hit number", "hit colour")
 #: What the sums below may be off by.
 _ROUNDING = 1e-9
 #: When something happened, and one standard deviation, ns.
@@ -47,6 +48,7 @@ class _Debt:
     seat: Seat
     count: int
     since: int
+    made_at: int
     taken: int = 0
     noticed: bool = False
 
@@ -244,18 +246,20 @@ class _Table:
             self.say("H27", "note", seat)
         count = min(count, can)
         if count:
-            self.debts.append(_Debt(clause, seat, count, since))
+            self.debts.append(_Debt(clause, seat, count, since, self.now_id))
 
     # --- hearing ----------------------------------------------------------------------------------------
 
     def hear(self, event: Event) -> list[Opinion]:
         self.out = []
+        self.now_id = event.id
         if isinstance(event, Answer):
             self.answers[event.question] = event.says
             return []
         if self.over:
             return []
-        if self.phase == "play" and self.waits is None and not isinstance(event, _AT_THE_TABLE):
+        watching = self.phase in ("play", "count") and self.waits is None
+        if watching and not isinstance(event, _AT_THE_TABLE):
             self.settle_loose(event)
             if self.waits is None:
                 self.look_at_races(event)
@@ -281,7 +285,7 @@ class _Table:
             if isinstance(event, Shown) and str(event.pile) == _DISCARD:
                 self.first_card(event)
             return
-        if self.phase != "play":
+        if self.phase not in ("play", "count"):
             return
         was_empty = self.draw == 0
         self.settle_loose(event)
@@ -298,9 +302,13 @@ class _Table:
                 self.lifts_told = True
             self.laid.discard(event.seat)
             self.punished.discard(event.seat)
+        if looks and self.waits is None:
+            self.look_at_races(event)
         if self.waits is not None:
             return
-        if isinstance(event, Shown) and str(event.pile) == _DISCARD:
+        if self.phase == "count":
+            pass
+        elif isinstance(event, Shown) and str(event.pile) == _DISCARD:
             self.shown(event)
         elif isinstance(event, Taken):
             self.taken(event)
@@ -308,7 +316,7 @@ class _Table:
             self.moved(event)
         elif isinstance(event, Turned):
             self.turned(event)
-        if looks and self.waits is None:
+        if isinstance(event, Shown) and self.waits is None:
             self.look_at_races(event)
         if self.phase == "play" and self.draw == 0 and not was_empty and self.discards > 1:
             self.say("H19", "note", None, ("put_together", (_DISCARD,), _DRAW))
@@ -601,7 +609,7 @@ class _Table:
             self.say("H15", "note", seat)
             self.turn, self.drew = self.after(seat), False
             self.next_card_lies()
-            race = _Race(event.id, seat, at, list(self.playing), out)
+            race = _Race(event.id, seat, at, list(self.playing), self.hands[seat] <= 0)
             race.called_before = any(who is None or who == seat for who, _ in calls)
             self.races.append(race)
             self.free = True
@@ -680,7 +688,7 @@ class _Table:
             self.notice_debts(event, seat)
         if seat is not None and seat != duty.seat:
             self.fault(f"{event.id}:wrong_cutter", "H10", seat, sure=event.confidence)
-        if self.draw < 2:
+        if self.draw == 0:
             self.shuffle()
         self.duty = None
         self.draw -= 1
@@ -844,6 +852,9 @@ class _Table:
         for debt in list(self.debts):
             if debt.seat != seat or debt.noticed:
                 continue
+            if debt.made_at == event.id and debt.clause != "H18":
+                # What is owed since this very event nobody can have drawn yet.
+                continue
             debt.noticed = True
             what = "penalty_too_few" if debt.taken else "penalty_not_taken"
             key = f"{event.id}:{what}:{debt.since}:{seat}"
@@ -875,9 +886,9 @@ class _Table:
             return True
         if seat is not None:
             self.laid.discard(seat)
-        if self.free or seat in self.punished:
+        if self.phase != "play" or self.free or seat in self.punished:
             return True
-        if not self.decree_slap_costs and self.last_card is not None and self.hits(self.last_card):
+        if not self.decree_slap_costs and self.last_card is not None and self.word(self.last_card) in _DECREES:
             return True
         if self.freedom_ended is not None and _before(self.freedom_ended, at) < self.threshold:
             return True
@@ -893,7 +904,7 @@ class _Table:
     def settle_loose(self, event: Event) -> None:
         """Judge the slaps that surely came before this event (H18)."""
         now = (event.at.at_ns, event.at.sd_ns)
-        for slap in list(self.loose):
+        for slap in list(self.loose) if self.phase == "play" else []:
             if slap.waits or _before(slap.at, now) < self.threshold:
                 continue
             self.loose.remove(slap)
@@ -919,7 +930,7 @@ class _Table:
         for race in races:
             if race.call is None and (event.seat is None or event.seat == race.seat):
                 race.call = at
-        if not races:
+        if not races and not self.free:
             self.early_calls.append((event.seat, at))
 
     def look_at_races(self, event: Event) -> None:
@@ -988,8 +999,9 @@ class _Table:
         if not missing:
             self.all_landed(race, event, said)
             return
-        first = min((hand.at[0] for hand in hands.values()), default=None)
-        ended = race.card_lies or (first is not None and now[0] >= first + self.window_ns)
+        first = min((hand.at for hand in hands.values()), default=None)
+        over = first is not None and self.landed((first[0] + self.window_ns, first[1]), now)
+        ended = race.card_lies or over
         if len(missing) == 1:
             doubt = max((hand.at[1] for hand in hands.values()), default=0)
             sure = 1.0
@@ -1006,7 +1018,6 @@ class _Table:
                 if not race.asked_last:
                     race.asked_last = True
                     self.say("H24", "ask", race.seat)
-                    race.done = True
                 return
             self.lost(race, event, "H24", missing[0], said)
 
@@ -1029,10 +1040,11 @@ class _Table:
         if shares[best] * hands[best].sure >= self.threshold:
             self.lost(race, event, "H15", best, None)
             return
-        close = sorted((one for one in hands if shares[one] > 1 - self.threshold), key=lambda one: -shares[one])
+        close = sorted((one for one in hands if shares[one] > 1 - self.threshold), key=lambda one: -shares[one] * hands[one].sure)
         if self.close_call == "ask" or shares[best] >= self.threshold:
-            race.done = True
-            self.say("H25", "ask", race.seat)
+            if not race.asked_last:
+                race.asked_last = True
+                self.say("H25", "ask", race.seat)
             return
         drawers = close if self.close_call == "both" else []
         self.say("H25", "too close", None, *(("draw", seat, _LAST_DRAWS) for seat in drawers))
@@ -1050,7 +1062,7 @@ class _Table:
             if not landed:
                 self.say(clause, "note")
             else:
-                self.say(clause, "lost", None, *(("draw", one, _LAST_DRAWS) for one in landed))
+                self.say(clause, "lost", None if len(landed) > 1 else landed[0], *(("draw", one, _LAST_DRAWS) for one in landed))
             self.race_over(race, event, "H15", landed)
             return
         if said is not None:
@@ -1066,7 +1078,7 @@ class _Table:
         if race.final:
             if race.seat in drawers:
                 self.say("H23", "note", race.seat)
-            else:
+            elif not any(debt.seat == race.seat for debt in self.debts):
                 self.goes_out(event, race.seat)
 
     # --- the end of a hand, counting ---------------------------------------------------------------------------
