@@ -71,6 +71,12 @@ MOST_VISITS = 40
 NUDGED_MM = 25.0
 #: A contact by its measured check: one that failed it may be a hand held still over the pile.
 UNCHECKED = 0.98
+#: One that passed it and stayed; one that was heard besides; one that was not, at a table where others were.
+CHECKED, STRUCK, UNHEARD = 0.995, 0.9995, 0.8
+#: What the rules decide at unless the host says otherwise.
+DECIDES = 0.99
+#: Which cards went where is inferred from where they lie afterwards: the rules ask before they call it a fault.
+INFERRED = 0.97
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +176,8 @@ class Narrator:
         """
         self._struck = struck
         self._offset = Offset()
+        self._hears = False
+        self._listened_for: dict[int, _Slapped] = {}
         self._race: list[_Slapped] = []
         self._places = places
         self._spots = {} if table is None else {spot.pile: spot.at_mm for spot in table.piles}
@@ -273,6 +281,8 @@ class Narrator:
 
     def _correct(self, key: int, event: Event | None) -> None:
         """Say better what was said; what is not told yet is simply exchanged."""
+        if event is None:
+            self._listened_for.pop(key, None)
         for waiting in self._queue:
             if waiting.key == key:
                 if event is None:
@@ -310,7 +320,9 @@ class Narrator:
             return
         if self._is_again(news, pile):
             return
-        key = self._say(self._slap(news, pile, provisional=True))
+        key = self._say(
+            self._slap(news, pile, 1.0 - 0.5 * news.gentle if news.trusted else UNCHECKED, provisional=True)
+        )
         self._slaps[news.hand] = _Slapped(key, news, pile)
         if self._race and (self._race[0].pile != pile or self._ended_ns(self._race) < news.at.at_ns):
             self._race = []
@@ -318,10 +330,7 @@ class Narrator:
         if news.seat is not None:
             self._since_shown.add(news.seat)
 
-    def _slap(self, news: Contact, pile: Pile, *, provisional: bool) -> Slap:
-        confidence = 1.0
-        if provisional:
-            confidence = 1.0 - 0.5 * news.gentle if news.trusted else UNCHECKED
+    def _slap(self, news: Contact, pile: Pile, confidence: float, *, provisional: bool) -> Slap:
         return Slap(at=news.at, seat=news.seat, pile=pile, confidence=confidence, provisional=provisional)
 
     def _comes_down_anew(self, lying: _Slapped, news: Contact) -> bool:
@@ -343,8 +352,30 @@ class Narrator:
         if not before.trusted:
             middle = Instant(before.at.at_ns + apart_ns // 2, max(ROUGH_NS, apart_ns // 2))
             lying.contact = replace(before, at=middle)
-            self._correct(lying.told, self._slap(lying.contact, lying.pile, provisional=not lying.confirmed))
+            self._correct(lying.told, self._slap(lying.contact, lying.pile, UNCHECKED, provisional=not lying.confirmed))
         return False
+
+    def _sureness(self, news: Contact) -> float | None:
+        """How sure it is that a hand that stayed did come down; None while the sound has not come so far.
+
+        A hand held still just over the pile looks like one that lies on it, and two hands that overlap may be
+        one: each makes a sound of its own only if it strikes.
+        """
+        seen = CHECKED if news.trusted else UNCHECKED
+        if self._struck is None:
+            return seen
+        reach = HEARD_NS // 2 + round(2 * math.hypot(self._offset.sd_ns, news.at.sd_ns))
+        middle = news.at.at_ns + self._offset.ns
+        heard = self._struck(middle - reach, middle + reach)
+        if heard is None and self._now < middle + reach + SOUND_WAIT_NS:
+            return None
+        if not heard:
+            return UNHEARD if self._hears else UNCHECKED
+        self._hears = True
+        near = [other for other in self._race if abs(other.contact.at.at_ns - news.at.at_ns) <= reach]
+        if len(near) > len(heard) and not news.trusted:
+            return UNHEARD
+        return STRUCK if news.trusted else CHECKED
 
     def _is_again(self, news: Contact, pile: Pile) -> bool:
         """Whether that player's hand lies there already, under another number.
@@ -442,6 +473,8 @@ class Narrator:
         self._say(Lifted(at=Instant(max(at.at_ns, contact.at.at_ns), at.sd_ns), seat=contact.seat, pile=slapped.pile))
 
     def _settle_slaps(self) -> None:
+        for slapped in tuple(self._listened_for.values()):
+            self._confirm(slapped)
         for slapped in self._slaps.values():
             if self._now - slapped.contact.at.at_ns >= STAYS_NS:
                 self._confirm(slapped)
@@ -475,14 +508,26 @@ class Narrator:
             # Drift between the clocks of sound and picture, and what the next slap's picture leaves open.
             self._offset = Offset(both.offset.ns, max(both.offset.sd_ns, LEAST_OFFSET_SD_NS))
         orders = tuple((tuple(seat for seat in order if isinstance(seat, int)), p) for order, p in both.orders)
+        leading = max(both.first().values(), default=0.0)
+        for slapped in race:
+            # Where nothing decides, a hand that was not timed is to be asked about; it makes no tie.
+            if leading < DECIDES and not slapped.contact.trusted:
+                vague = self._slap(slapped.contact, slapped.pile, UNCHECKED, provisional=False)
+                self._correct(slapped.told, vague)
         if orders:
             self._say(Finish(at=Instant(last), pile=race[0].pile, orders=orders))
 
     def _confirm(self, slapped: _Slapped) -> None:
-        """What stays is no hover: how gently it came down says no more about whether it did."""
-        if not slapped.confirmed:
-            slapped.confirmed = True
-            self._correct(slapped.told, self._slap(slapped.contact, slapped.pile, provisional=False))
+        """What stays is no hover, if it was heard: how gently it came down says no more about whether it did."""
+        if slapped.confirmed:
+            return
+        sure = self._sureness(slapped.contact)
+        if sure is None:
+            self._listened_for[slapped.told] = slapped
+            return
+        self._listened_for.pop(slapped.told, None)
+        slapped.confirmed = True
+        self._correct(slapped.told, self._slap(slapped.contact, slapped.pile, sure, provisional=False))
 
     def _visit(self, news: Reached | Contact) -> None:
         if news.seat is None:
@@ -506,7 +551,7 @@ class Narrator:
         ]
         if own in earlier:
             self._since_shown.discard(seat)
-            self._say(Moved(at=at, seat=seat, source=own, target=pile, count=1))
+            self._say(Moved(at=at, seat=seat, source=own, target=pile, count=1, confidence=INFERRED))
 
     # --- piles -------------------------------------------------------------------------------------
 
@@ -530,13 +575,11 @@ class Narrator:
             moved = self._stacks.pop(carried.source, [])
             self._stacks.setdefault(pile, []).extend(moved or [card] if card else [])
             seat = carried.seat if carried.seat is not None else self._by(change)
-            self._say(Moved(at=change.at, seat=seat, source=carried.source, target=pile))
+            self._say(Moved(at=change.at, seat=seat, source=carried.source, target=pile, confidence=INFERRED))
             return
         if card is not None and len(stack) >= 2 and stack[-2] == card and self._places.holds_once(card):
             stack.pop()
-            self._picked.append(
-                _PickedUp(pile, self._by(change), change.at, change.before, change.settled_ns)
-            )
+            self._picked.append(_PickedUp(pile, self._by(change), change.at, change.before, change.settled_ns))
             return
         if card is not None and any(card in held for held in self._stacks.values()) and self._places.holds_once(card):
             # It lies elsewhere, covered or carried off unseen: it was misread, or a pile moved; a card that the
@@ -643,4 +686,4 @@ class Narrator:
         if own and was_empty and not self._since_shown:
             self._say(Turned(at=at, seat=picked.seat, source=picked.source, target=target))
             return
-        self._say(Moved(at=at, seat=picked.seat, source=picked.source, target=target))
+        self._say(Moved(at=at, seat=picked.seat, source=picked.source, target=target, confidence=INFERRED))

@@ -12,7 +12,7 @@ from referee.events import Event, Finish, Lifted, Moved, Shown, Slap, Turned
 from referee.games.snap import GAME
 from referee.instant import Instant
 from vision.hands.news import Contact, Gone, HandSeen, Reached
-from vision.narrator import Narrator, Telling, places_of
+from vision.narrator import CHECKED, Narrator, Telling, places_of
 from vision.observation import Lies, Observation, PileChanged, Top
 from vision.table import Table
 
@@ -304,7 +304,7 @@ def test_a_slap_is_provisional_at_contact_and_confirmed_when_it_stays() -> None:
     story = [reached(4, 0, 900), hand(4, 0, 950), contact(4, 0, 980, rest_ms=1000), *withdraws(4, 0, 2000)]
     events, _ = told(story)
     assert [event.provisional for event in events] == [False, False]
-    assert events[0].confidence == 1.0
+    assert events[0].confidence == CHECKED
 
 
 def test_nothing_is_told_before_what_may_still_come_before_it() -> None:
