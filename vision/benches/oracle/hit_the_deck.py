@@ -153,7 +153,8 @@ class _Table:
     def deal(self) -> None:
         """A new hand: seven cards each, the rest is the draw pile."""
         self.phase = "deal"
-        self.told_dealt = False
+        #: They begin with the next hand, and don't deal before that.
+        self.joiners: set[Seat] = set()
         self.direction = 1
         self.hands = [_HAND if seat in self.playing else 0 for seat in range(self.seats)]
         self.draw = self.deck.size - sum(self.hands)
@@ -335,9 +336,7 @@ class _Table:
         if event.seat is not None and event.seat != self.dealer:
             expected = self.dealer
             self.deal()
-            if (
-                self.fault(f"{event.id}:wrong_dealer", "H33", event.seat, sure=event.confidence, holds=True) == "ask"
-            ):
+            if self.fault(f"{event.id}:wrong_dealer", "H33", event.seat, sure=event.confidence, holds=True) == "ask":
                 self.dealer = expected
                 return
             self.dealer = event.seat
@@ -353,6 +352,7 @@ class _Table:
         self.playing.append(self.seats)
         self.scores.append(max(self.scores[seat] for seat in self.playing[:-1]))
         self.hands.append(0)
+        self.joiners.add(self.seats)
         self.say("H33", "note", self.seats)
         self.seats += 1
         if self.phase == "deal":
@@ -365,6 +365,8 @@ class _Table:
         self.say("H33", "note", seat)
         following = self.after(seat)
         dealing = self.after(seat, 1)
+        while dealing in self.joiners and dealing != seat:
+            dealing = self.after(dealing, 1)
         self.playing.remove(seat)
         self.draw += self.hands[seat]
         self.hands[seat] = 0
@@ -446,9 +448,7 @@ class _Table:
             self.due_cut(nxt)
         elif word == "flip":
             self.due_flip(nxt, seat)
-        elif word == "hit number":
-            self.due_decree(card, nxt)
-        elif word == "hit colour":
+        elif word in _DECREES:
             self.due_decree(card, nxt)
 
     def due_decree(self, card: Card, seat: Seat) -> None:
@@ -532,21 +532,18 @@ class _Table:
             self.duty = None
             self.lay(event, seat, card)
             return
-        if self.drew:
-            if self.answers.get(f"drawn:{event.id}") == "old":
-                self.say("H9", "fault", seat)
-                if self.illegal(event, seat, back):
-                    self.lay(event, seat, card)
-                return
+        if self.drew and self.answers.get(f"drawn:{event.id}") == "old":
+            self.say("H9", "fault", seat)
+            if self.illegal(event, seat, back):
+                self.lay(event, seat, card)
+            return
         found = ""
         if not self.fits(card):
             if self.decree is not None:
                 clause, what = self.decree[0], "decree_disobeyed"
             else:
                 clause, what = "H7", "no_match"
-            found = self.fault(
-                f"{event.id}:{what}", clause, seat, sure=sure * (self.top_sure if self.decree is None else 1.0), holds=True
-            )
+            found = self.fault(f"{event.id}:{what}", clause, seat, sure=sure * self.top_sure, holds=True)
             if found == "ask":
                 return
             if found == "fault" and not self.illegal(event, seat, back):
@@ -581,9 +578,7 @@ class _Table:
         """Who has drawn, or can't, and sees the next player act has passed (H9)."""
         if seat == self.turn:
             return
-        if self.drew and seat == self.after(self.turn):
-            self.turn, self.drew = seat, False
-        elif self.drawable() == 0:
+        if (self.drew and seat == self.after(self.turn)) or self.drawable() == 0:
             self.turn, self.drew = seat, False
 
     def lay(self, event: Shown, seat: Seat, card: Card) -> None:
@@ -869,7 +864,7 @@ class _Table:
     def slap(self, event: Slap) -> bool:
         """A hand comes down; False where it stayed and so did not land (H29)."""
         at = (event.at.at_ns, event.at.sd_ns)
-        races = self.open_races()
+        races = [race for race in self.open_races() if not race.card_lies]
         seat = event.seat
         if races and seat is None:
             seat = self.who(event, "H15")
@@ -1040,7 +1035,9 @@ class _Table:
         if shares[best] * hands[best].sure >= self.threshold:
             self.lost(race, event, "H15", best, None)
             return
-        close = sorted((one for one in hands if shares[one] > 1 - self.threshold), key=lambda one: -shares[one] * hands[one].sure)
+        close = sorted(
+            (one for one in hands if shares[one] > 1 - self.threshold), key=lambda one: -shares[one] * hands[one].sure
+        )
         if self.close_call == "ask" or shares[best] >= self.threshold:
             if not race.asked_last:
                 race.asked_last = True
@@ -1050,9 +1047,7 @@ class _Table:
         self.say("H25", "too close", None, *(("draw", seat, _LAST_DRAWS) for seat in drawers))
         self.race_over(race, event, "H15", drawers)
 
-    def lost(
-        self, race: _Race, event: Event, clause: str, seat: Seat, said: str | None
-    ) -> None:
+    def lost(self, race: _Race, event: Event, clause: str, seat: Seat, said: str | None) -> None:
         if said == "none":
             self.say(clause, "note")
             self.race_over(race, event, "H15", [])
@@ -1062,7 +1057,12 @@ class _Table:
             if not landed:
                 self.say(clause, "note")
             else:
-                self.say(clause, "lost", None if len(landed) > 1 else landed[0], *(("draw", one, _LAST_DRAWS) for one in landed))
+                self.say(
+                    clause,
+                    "lost",
+                    None if len(landed) > 1 else landed[0],
+                    *(("draw", one, _LAST_DRAWS) for one in landed),
+                )
             self.race_over(race, event, "H15", landed)
             return
         if said is not None:
