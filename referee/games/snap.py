@@ -75,8 +75,8 @@ class Turn:
     """The card turned last, and the race that it opened, if it did.
 
     ``piles`` are the other players' piles that it matched, ``pot`` whether it matched the Pot;
-    ``sure`` is how sure that match (or that there is none) is; ``no_piles_sure`` and ``no_pot_sure``, for calls,
-    that no pile and not the Pot matches.
+    ``sure`` is how sure that match (or that there is none) is; for calls, each kind by itself: ``piles_sure`` and
+    ``pot_sure`` that these match, ``no_piles_sure`` and ``no_pot_sure`` that none does.
     """
 
     event: int
@@ -85,6 +85,8 @@ class Turn:
     piles: tuple[Pile, ...] = ()
     pot: bool = False
     sure: float = 1.0
+    piles_sure: float = 1.0
+    pot_sure: float = 1.0
     no_piles_sure: float = 1.0
     no_pot_sure: float = 1.0
     closed: bool = False
@@ -102,6 +104,7 @@ class SnapState:
 
     ``down`` counts the face-down piles by seat, ``up`` holds the face-up ones, bottom first. ``after`` is who
     last had a regular turn. ``claims`` are not judged yet; ``paid`` have paid for this card (S9).
+    ``contested`` are the piles of races that are asked about.
     ``awards`` (pile, new owner or None for the Pot) and ``debts`` (giver, receiver) wait to be carried out
     at the table; the counts already have them.
     """
@@ -121,6 +124,7 @@ class SnapState:
     take_back: Seat | None = None
     awards: tuple[tuple[Pile, Seat | None], ...] = ()
     debts: tuple[tuple[Seat, Seat], ...] = ()
+    contested: tuple[Pile, ...] = ()
     tied: tuple[Seat, ...] = ()
     answers: Mapping[str, str] = field(default_factory=dict)
     questions: tuple[Question, ...] = ()
@@ -425,10 +429,14 @@ def _matches(state: SnapState, turner: Seat, face: Face, event: Shown) -> Turn:
     matched = [(pile, top) for pile, top in others if match(state.setup, face.card, top.card)]
     # A match rests on the cards that match, no match on all that lie there.
     sure = _sure(face, *(top for _, top in matched or others))
+    piles_sure = _sure(face, *(top for pile, top in matched if pile != POT))
+    pot_sure = _sure(face, *(top for pile, top in matched if pile == POT))
     no_piles = _sure(face, *(top for pile, top in others if pile != POT))
     no_pot = _sure(face, *(top for pile, top in others if pile == POT))
     piles = tuple(pile for pile, _ in matched if pile != POT)
-    return Turn(event.id, event.at, turner, piles, len(piles) < len(matched), sure, no_piles, no_pot)
+    return Turn(
+        event.id, event.at, turner, piles, len(piles) < len(matched), sure, piles_sure, pot_sure, no_piles, no_pot
+    )
 
 
 def _sure(*faces: Face) -> float:
@@ -506,9 +514,12 @@ def _settle(state: SnapState, event: Event, rulings: Rulings) -> SnapState:
         # S13: the card now turned ends the race; S19: a claim that may have come after it goes with it.
         doubtful = tuple(c for c in state.claims if c.at.before(event.at) < confidence)
         sure = tuple(c for c in state.claims if c not in doubtful)
-        if turn.race and not turn.closed and not sure and doubtful:
-            key = f"race:{turn.event}" + (":pot" if all(c.phrase == SNAP_POT for c in doubtful) else "")
-            state = _ask_who(state, doubtful, "S13", "in_time", event, rulings, key)
+        if turn.race and not turn.closed and not _fitting(sure, turn) and (late := _fitting(doubtful, turn)):
+            state = _wrong_calls(state, sure, rulings)
+            key = f"race:{turn.event}" + (":pot" if all(c.phrase == SNAP_POT for c in late) else "")
+            state = _ask_who(state, late, "S13", "in_time", event, rulings, key)
+            if state.answers.get(key, "nobody") != "nobody":
+                doubtful = tuple(claim for claim in doubtful if claim not in late)  # It was in time, a person said.
             return replace(state, claims=doubtful)
         if sure:
             state = _judge(state, event, sure if turn.closed or not turn.race else state.claims, rulings)
@@ -665,13 +676,16 @@ def _race(state: SnapState, claims: tuple[Claim, ...], event: Event, rulings: Ru
     called = tuple(piles for phrase, piles in parts.items() if any(c.phrase == phrase for c in valid))
     if len(called) == 1:
         return _decide(state, valid, (*called[0], own), event, rulings)
-    first, _ = _first(valid, turn)
-    leading = valid if first is None else tuple(claim for claim in valid if claim.seat == first)
-    lead = min(leading, key=lambda claim: claim.at.at_ns).phrase
+    lead = min(valid, key=lambda claim: (claim.at.at_ns, claim.phrase != SNAP)).phrase
     for phrase, piles in parts.items():
         calls = tuple(claim for claim in valid if claim.phrase == phrase)
         state = _decide(state, calls, (*piles, own) if phrase == lead else piles, event, rulings)
     return state
+
+
+def _fitting(claims: tuple[Claim, ...], turn: Turn) -> tuple[Claim, ...]:
+    """The claims of what the card matches: a hand claims all of it, a call its own kind."""
+    return tuple(c for c in claims if c.phrase is None or (turn.piles if c.phrase == SNAP else turn.pot))
 
 
 def _wrong_calls(state: SnapState, claims: tuple[Claim, ...], rulings: Rulings) -> SnapState:
@@ -680,7 +694,7 @@ def _wrong_calls(state: SnapState, claims: tuple[Claim, ...], rulings: Rulings) 
     assert turn is not None
     confidence = float(state.setup.options["confidence"])
     for claim in claims:
-        if claim.phrase is None or (turn.piles if claim.phrase == SNAP else turn.pot):
+        if claim in _fitting((claim,), turn):
             continue
         if before is not None and before.race and before.closed and claim.at.before(turn.at) > 1 - confidence:
             continue  # S19: it may have been a losing call in the race before.
@@ -726,6 +740,8 @@ def _decide(
     turn = state.turn
     assert turn is not None
     threshold = float(state.setup.options["confidence"])
+    phrase = claims[0].phrase if claims else None
+    sure = turn.sure if phrase is None else turn.piles_sure if phrase == SNAP else turn.pot_sure
     by_claim = {claim.event: claim for claim in claims}
     because = (turn.event, *by_claim)
     key = f"race:{turn.event}" if not claims or claims[0].phrase != SNAP_POT else f"race:{turn.event}:pot"
@@ -741,16 +757,18 @@ def _decide(
         winner, probability = int(said), 1.0
     elif said is None and p_first >= threshold and winner is not None:
         theirs = min((c for c in claims if c.seat == winner), key=lambda claim: claim.at.at_ns)
-        probability = p_first * theirs.confidence * turn.sure
+        probability = p_first * theirs.confidence * sure
         if probability < threshold or theirs.provisional:
             return _ask_who(state, claims, clause, "who_first", event, rulings, key)
-    elif said is None and turn.sure < threshold:
+    elif said is None and sure < threshold:
         return _ask_who(state, claims, clause, "is_it_a_match", event, rulings, key)
     elif said is None and any(c.provisional or c.confidence < threshold for c in _leaders(claims, turn, threshold)):
         return _ask_who(state, claims, clause, "who_first", event, rulings, key)
     else:
         # Told as sure as can be that it can't be told: the ruling itself is certain.
         leaders = _leaders(claims, turn, threshold)
+        if len(leaders) < 2:
+            leaders = claims  # Many that are unlikely one by one.
         exact = said == "tie" or (len({claim.at for claim in leaders}) == 1 and leaders[0].at.sd_ns == 0)
         seats = tuple(dict.fromkeys(c.seat for c in sorted(leaders, key=lambda claim: claim.at.at_ns)))
         return _tie(state, seats, piles, exact, p_first, because, key, choices, rulings)
@@ -812,7 +830,9 @@ def _ask_who(
     because = (turn.event, *(claim.event for claim in claims))
     rulings.append(_decided(clause, Verdict.ASK, what, None, because, key, choices))
     questions = (*state.questions, Question(key, choices, clause))
-    return replace(state, questions=questions, turn=replace(turn, closed=True))
+    stakes = (*turn.piles, *((POT,) if turn.pot else ()), Pile("up", turn.turner))
+    contested = tuple(dict.fromkeys((*state.contested, *stakes)))
+    return replace(state, questions=questions, contested=contested, turn=replace(turn, closed=True))
 
 
 # --- moving what was won or is owed --------------------------------------------------------------------
@@ -832,6 +852,8 @@ def _moved(state: SnapState, event: Moved, rulings: Rulings) -> SnapState:
         return replace(state, debts=state.debts[:at] + state.debts[at + 1 :])
     if goes_back:
         return _taken_back(state, event, rulings)
+    if source in state.contested and target.kind in ("down", "pot") and event.count is None:
+        return _settled_at_the_table(state, source, owner)
     offender = event.seat if event.seat is not None else owner
     rightful = next((seat for pile, seat in state.awards if pile == source), None)
     if rightful is not None:
@@ -844,6 +866,15 @@ def _moved(state: SnapState, event: Moved, rulings: Rulings) -> SnapState:
     else:
         state, _ = _fault(state, rulings, "S7" if source == POT else "S5", "taken_unwon", offender, event)
     return state
+
+
+def _settled_at_the_table(state: SnapState, source: Pile, owner: Seat | None) -> SnapState:
+    """A pile that a race asked about was for is taken: the state follows; whether rightly, the answer will say."""
+    cards = _pile(state, source)
+    state = replace(_emptied(state, (source,)), contested=tuple(pile for pile in state.contested if pile != source))
+    if owner is None:
+        return replace(state, pot=(*state.pot, *cards))
+    return replace(state, down=_put(state.down, owner, state.down[owner] + len(cards)))
 
 
 def _taken_back(state: SnapState, event: Moved, rulings: Rulings) -> SnapState:

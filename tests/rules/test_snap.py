@@ -133,6 +133,13 @@ STORIES = [
         OPENING + "slap ana 1500; moved ben up:1 down:1; moved ben up:2 down:1",
         ["S5 won_race ana", "S5 taken_by_another ben", "S5 taken_by_another ben"],
     ),
+    (
+        "S5 piles that are asked about may be taken: the table settles it, and the answer judges it later",
+        {},
+        OPENING
+        + "slap ana 80% 1500; tick 2500; moved ana up:1 down:0; moved ana up:2 down:0; ana: 9c 5000; slap ben 5500",
+        ["S5 who_first", "S9 wrong_snap ben"],
+    ),
     ("S5 a pile taken that nobody won is a fault", {}, "ben: 2h; moved ben up:1 down:2", ["S5 taken_unwon ben"]),
     (
         "S5 piles won and not taken before the next card, where moves are watched",

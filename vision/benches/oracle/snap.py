@@ -116,6 +116,7 @@ class _Table:
         self.claims: list[_Claim] = []
         self.awards: list[tuple[str, Seat | None]] = []
         self.debts: list[tuple[Seat, Seat]] = []
+        self.asked_for: set[str] = set()
         self.back: Seat | None = None
         self.tied: list[Seat] = []
         self.over = False
@@ -320,11 +321,12 @@ class _Table:
     def in_time(self, play: _Play, claims: list[_Claim]) -> bool:
         """The card's only claims may have come after the next one: a person says (S13); True where they did not."""
         play.decided = play.called = True
-        said = self.answers.get(f"race:{play.id}")
+        key = f"race:{play.id}" + (":pot" if all(claim.phrase == "snap pot" for claim in claims) else "")
+        said = self.answers.get(key)
         if said is None:
-            self.say("S13", "ask")
+            self.ask_who("S13", play)
             return False
-        self.part(play, claims, f"race:{play.id}", play.piles, play.pot, True, 1.0)
+        self.part(play, claims, key, play.piles, play.pot, True, 1.0)
         return said != "nobody"
 
     # --- claims ------------------------------------------------------------------------------------------
@@ -481,12 +483,12 @@ class _Table:
             self.win(clause, int(said), piles)
             return
         if sure < self.threshold:
-            self.say(clause, "ask")
+            self.ask_who(clause, play)
             return
         if first[best.id] < self.threshold:
             # Who tied rests on each hand that may have been first having been one.
             if any(claim.sure < self.threshold for claim in claims if first[claim.id] > 1 - self.threshold):
-                self.say(clause, "ask")
+                self.ask_who(clause, play)
                 return
             earliest = min(claim.at_ns for claim in claims)
             level = [claim for claim in claims if claim.at_ns == earliest and claim.sd_ns == 0]
@@ -496,9 +498,13 @@ class _Table:
                 self.tie("S14", "too close", piles, [claim.seat for claim in claims if first[claim.id] > 0.0])
             return
         if first[best.id] * best.sure * sure < self.threshold:
-            self.say(clause, "ask")
+            self.ask_who(clause, play)
             return
         self.win(clause, best.seat, piles)
+
+    def ask_who(self, clause: str, play: _Play) -> None:
+        self.say(clause, "ask")
+        self.asked_for |= {f"up:{seat}" for seat in (*play.piles, play.seat)} | ({_POT} if play.pot else set())
 
     def tie_clause(self, pot: bool) -> str:
         return "S7" if pot else "S18" if self.pot else "S6"
@@ -562,6 +568,17 @@ class _Table:
             winner: Seat | None = target.seat if target.kind == "down" else None
             if (pile, winner) in self.awards:
                 self.awards.remove((pile, winner))
+                return
+            if pile in self.asked_for and event.count is None:
+                # The table settled among itself what the referee asks about: the cards lie there now.
+                self.asked_for.discard(pile)
+                cards = self.pot if pile == _POT else self.up[source.seat or 0]
+                if winner is None:
+                    moved, cards[:] = list(cards), []
+                    self.pot.extend(moved)
+                else:
+                    self.down[winner] += len(cards)
+                    cards.clear()
                 return
             taker = winner if winner is not None else event.seat
             clause = "S7" if pile == _POT else "S5"

@@ -89,7 +89,8 @@ class _Table:
             yield from self._claims([self._rng.choice(range(len(self._match.setup.players)))], 400)
         if self._happens(0.6):
             yield self._tell(Tick(at=self._in(600)))
-        yield from self._answers()
+        if self._happens(0.7):
+            yield from self._answers()
         yield from self._carry_out()
         if self._match.state.take_back is not None and self._happens(0.7):
             back = self._match.state.take_back
@@ -152,6 +153,13 @@ class _Table:
             taker = self._rng.choice(self._holders()) if self._happens(self._manners.wrong_takes) else seat
             target = POT if taker is None else Pile("down", taker)
             yield self._tell(Moved(at=self._in(300), seat=taker, source=pile, target=target))
+        if state.contested and self._happens(0.5):
+            # Nobody waits for the answer: the table settles it.
+            taker = self._rng.choice((None, *self._holders()))
+            target = POT if taker is None else Pile("down", taker)
+            for pile in state.contested:
+                if pile != target:
+                    yield self._tell(Moved(at=self._in(300), seat=taker, source=pile, target=target))
         for giver, receiver in state.debts:
             if not self._happens(self._manners.forgets):
                 source, target = Pile("down", giver), Pile("down", receiver)
