@@ -89,6 +89,7 @@ class _Race:
     final: bool
     hands: dict[Seat, _Landing] = field(default_factory=dict)
     call: When | None = None
+    call_sure: float = 1.0
     called_before: bool = False
     orders: tuple[tuple[tuple[Seat, ...], float], ...] = ()
     card_lies: bool = False
@@ -924,7 +925,7 @@ class _Table:
         races = self.open_races()
         for race in races:
             if race.call is None and (event.seat is None or event.seat == race.seat):
-                race.call = at
+                race.call, race.call_sure = at, event.confidence
         if not races and not self.free:
             self.early_calls.append((event.seat, at))
 
@@ -972,12 +973,12 @@ class _Table:
             p_own = _before(race.call, own.at) if own is not None else 1.0
             p_grace = _before(race.call, grace)
             p_first = math.prod(_before(race.call, at) for at in others)
-            sure = p_own * max(p_grace, p_first)
+            sure = p_own * max(p_grace, p_first) * race.call_sure
             if sure >= self.threshold:
                 return "good"
             return "bad" if sure <= 1 - self.threshold else "doubt"
         if own is not None and self.landed(own.at, now):
-            return "bad"
+            return "bad" if own.sure >= self.threshold else "doubt"
         touched = race.card_lies or any(self.landed(at, now) for at in others)
         if touched and self.landed(grace, now):
             return "bad"
