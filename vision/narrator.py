@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
@@ -73,6 +74,8 @@ NUDGED_MM = 25.0
 UNCHECKED = 0.98
 #: One that passed it and stayed; one that was heard besides; one that was not, at a table where others were.
 CHECKED, STRUCK, UNHEARD = 0.995, 0.9995, 0.8
+#: A card laid is heard so near to when it was seen to lie; nobody's hand answers a card so fast (300 ms and more).
+LAID_NS = 110 * MS
 #: What the rules decide at unless the host says otherwise.
 DECIDES = 0.99
 #: Which cards went where is inferred from where they lie afterwards: the rules ask before they call it a fault.
@@ -177,6 +180,7 @@ class Narrator:
         self._struck = struck
         self._offset = Offset()
         self._hears = False
+        self._laid_ns: deque[int] = deque(maxlen=8)
         self._listened_for: dict[int, _Slapped] = {}
         self._race: list[_Slapped] = []
         self._places = places
@@ -276,6 +280,8 @@ class Narrator:
 
     def _say(self, event: Event) -> int:
         self._keys += 1
+        if isinstance(event, Shown):
+            self._laid_ns.append(event.at.at_ns)
         self._queue.append(_Waiting(self._keys, event))
         return self._keys
 
@@ -367,6 +373,8 @@ class Narrator:
         reach = HEARD_NS // 2 + round(2 * math.hypot(self._offset.sd_ns, news.at.sd_ns))
         middle = news.at.at_ns + self._offset.ns
         heard = self._struck(middle - reach, middle + reach)
+        if heard is not None:
+            heard = self._without_cards(heard)
         if heard is None and self._now < middle + reach + SOUND_WAIT_NS:
             return None
         if not heard:
@@ -376,6 +384,15 @@ class Narrator:
         if len(near) > len(heard) and not news.trusted:
             return UNHEARD
         return STRUCK if news.trusted else CHECKED
+
+    def _without_cards(self, heard: tuple[Instant, ...]) -> tuple[Instant, ...]:
+        """The onsets that no card made that was laid just then: it snaps against the table too."""
+        at_ns = [onset.at_ns - self._offset.ns for onset in heard]
+        return tuple(
+            onset
+            for onset, when in zip(heard, at_ns, strict=True)
+            if all(abs(when - laid_ns) > LAID_NS for laid_ns in self._laid_ns)
+        )
 
     def _is_again(self, news: Contact, pile: Pile) -> bool:
         """Whether that player's hand lies there already, under another number.
@@ -502,6 +519,7 @@ class Narrator:
             if self._now < self._ended_ns(race) + SOUND_WAIT_NS:
                 return
             heard = ()
+        heard = self._without_cards(heard)
         self._race = []
         both = joined(landed, heard, self._offset)
         if both.heard >= WELL_HEARD * len(landed):

@@ -333,5 +333,3 @@ def _races(true: Sequence[Event], seen: Sequence[Event], players: int, tally: Ta
             gap = instants[two].at_ns - instants[one].at_ns
             doubt = sqrt(instants[one].sd_ns ** 2 + instants[two].sd_ns ** 2)
             tally.counts["close_in_interval"] += abs(gap - truth.margin_ns) <= 1.96 * doubt
-
-
