@@ -76,6 +76,12 @@ UNCHECKED = 0.98
 CHECKED, STRUCK, UNHEARD = 0.995, 0.9995, 0.8
 #: A card laid is heard so near to when it was seen to lie; nobody's hand answers a card so fast (300 ms and more).
 LAID_NS = 110 * MS
+#: Onsets so near to each other may be one slap's (fingers, then palm); sound and picture are in tune to within this.
+ONE_SOUND_NS, TUNED_NS = 6 * MS, 15 * MS
+#: At a table where slaps are heard, hardly one is not.
+HEARD_THERE = 0.97
+#: From a card's being laid to its being read, hands over it apart.
+READ_NS = 900 * MS
 #: What the rules decide at unless the host says otherwise.
 DECIDES = 0.99
 #: Which cards went where is inferred from where they lie afterwards: the rules ask before they call it a fault.
@@ -180,6 +186,7 @@ class Narrator:
         self._struck = struck
         self._offset = Offset()
         self._hears = False
+        self._undecided_ns: int | None = None
         self._laid_ns: deque[int] = deque(maxlen=8)
         self._listened_for: dict[int, _Slapped] = {}
         self._race: list[_Slapped] = []
@@ -232,6 +239,7 @@ class Narrator:
         ``hands``: those over the table now. ``undecided_since_ns``: since when something goes on at a pile.
         """
         self._now = now_ns
+        self._undecided_ns = undecided_since_ns
         self._follow(hands)
         self._settle_slaps()
         self._settle_race()
@@ -375,15 +383,32 @@ class Narrator:
         heard = self._struck(middle - reach, middle + reach)
         if heard is not None:
             heard = self._without_cards(heard)
+        # A card that is still to be told may be what was heard.
+        unread = self._now < news.at.at_ns + READ_NS or (
+            self._undecided_ns is not None and self._undecided_ns < news.at.at_ns + reach
+        )
         if heard is None and self._now < middle + reach + SOUND_WAIT_NS:
+            return None
+        if unread and self._now < news.at.at_ns + MOST_HOLD_NS:
             return None
         if not heard:
             return UNHEARD if self._hears else UNCHECKED
         self._hears = True
-        near = [other for other in self._race if abs(other.contact.at.at_ns - news.at.at_ns) <= reach]
-        if len(near) > len(heard) and not news.trusted:
-            return UNHEARD
+        if self._shares(news, heard):
+            return UNCHECKED
         return STRUCK if news.trusted else CHECKED
+
+    def _shares(self, news: Contact, heard: tuple[Instant, ...]) -> bool:
+        """Whether another hand may have made the same sound: two at once, or one hand taken for two."""
+
+        def nearest(at: Instant) -> Instant:
+            return min(heard, key=lambda onset: abs(onset.at_ns - self._offset.ns - at.at_ns))
+
+        own = nearest(news.at)
+        others = [slapped.contact for slapped in self._race if slapped.contact.hand != news.hand]
+        shared = [other for other in others if abs(nearest(other.at).at_ns - own.at_ns) < ONE_SOUND_NS]
+        reach = round(2 * math.hypot(news.at.sd_ns, self._offset.sd_ns))
+        return any(abs(other.at.at_ns - news.at.at_ns) <= reach + 2 * other.at.sd_ns for other in shared)
 
     def _without_cards(self, heard: tuple[Instant, ...]) -> tuple[Instant, ...]:
         """The onsets that no card made that was laid just then: it snaps against the table too."""
@@ -521,7 +546,10 @@ class Narrator:
             heard = ()
         heard = self._without_cards(heard)
         self._race = []
-        both = joined(landed, heard, self._offset)
+        if self._offset.sd_ns < TUNED_NS:
+            both = joined(landed, heard, self._offset, hears=HEARD_THERE)
+        else:
+            both = joined(landed, heard, self._offset)
         if both.heard >= WELL_HEARD * len(landed):
             # Drift between the clocks of sound and picture, and what the next slap's picture leaves open.
             self._offset = Offset(both.offset.ns, max(both.offset.sd_ns, LEAST_OFFSET_SD_NS))
@@ -544,6 +572,12 @@ class Narrator:
             self._listened_for[slapped.told] = slapped
             return
         self._listened_for.pop(slapped.told, None)
+        if sure == UNHEARD and not slapped.contact.trusted and self._offset.sd_ns < TUNED_NS:
+            # Neither timed nor heard, where slaps are heard to the moment: a hand held there, or none.
+            self._correct(slapped.told, None)
+            self._slaps.pop(slapped.contact.hand, None)
+            self._race = [other for other in self._race if other is not slapped]
+            return
         slapped.confirmed = True
         self._correct(slapped.told, self._slap(slapped.contact, slapped.pile, sure, provisional=False))
 

@@ -68,8 +68,13 @@ class Joined:
         return out
 
 
-def joined(seen: Mapping[Who, Instant], heard: Sequence[Instant] = (), offset: Offset | None = None) -> Joined:
-    """Join what was seen with the onsets heard about then; without onsets, what was seen alone."""
+def joined(
+    seen: Mapping[Who, Instant], heard: Sequence[Instant] = (), offset: Offset | None = None, *, hears: float = _HEARD
+) -> Joined:
+    """Join what was seen with the onsets heard about then; without onsets, what was seen alone.
+
+    ``hears``: the probability that a slap at this table is heard at all.
+    """
     hands = list(seen)
     start = offset or Offset()
     alone = {who: seen[who] for who in hands}
@@ -80,7 +85,7 @@ def joined(seen: Mapping[Who, Instant], heard: Sequence[Instant] = (), offset: O
     moments = {who: [0.0, 0.0] for who in hands}
     shift = [0.0, 0.0]
     heard_mean = 0.0
-    for weight, mean, variance, pairs in _assignments([alone[w] for w in hands], window, start):
+    for weight, mean, variance, pairs in _assignments([alone[w] for w in hands], window, start, hears):
         heard_mean += weight * sum(j is not None for j in pairs)
         shift[0] += weight * mean
         shift[1] += weight * (mean * mean + variance)
@@ -129,7 +134,7 @@ def _near(seen: Mapping[Who, Instant], heard: Sequence[Instant], offset: Offset)
 
 
 def _assignments(
-    seen: list[Instant], heard: list[Instant], offset: Offset
+    seen: list[Instant], heard: list[Instant], offset: Offset, hears: float
 ) -> list[tuple[float, float, float, tuple[int | None, ...]]]:
     """Which onset is which hand's: (probability, offset's mean, its variance, an onset or None for each hand).
 
@@ -142,14 +147,14 @@ def _assignments(
     for at in seen:
         ahead: list[tuple[float, float, float, tuple[int | None, ...]]] = []
         for log, mean, variance, pairs in states:
-            ahead.append((log + math.log(1 - _HEARD), mean, variance, (*pairs, None)))
+            ahead.append((log + math.log(1 - hears), mean, variance, (*pairs, None)))
             for j, onset in enumerate(heard):
                 if j in pairs:
                     continue
                 noise = float(at.sd_ns) ** 2 + float(onset.sd_ns) ** 2 + 1.0
                 spread = variance + noise
                 off = onset.at_ns - at.at_ns - mean
-                more = math.log(_HEARD) - 0.5 * off * off / spread - 0.5 * math.log(2 * math.pi * spread)
+                more = math.log(hears) - 0.5 * off * off / spread - 0.5 * math.log(2 * math.pi * spread)
                 gain = variance / spread
                 # An onset that is a hand's is none that came by itself.
                 more -= math.log(_STRAY_A_MS / 1e6)
