@@ -91,6 +91,8 @@ class _Table(Slaps):
         was_empty = self.draw == 0
         self.settle_loose(event)
         looks = True
+        if isinstance(event, Slap | Shout):
+            self.look_for_calls(event)
         if isinstance(event, Slap) and str(event.pile) == DISCARD:
             looks = self.slap(event)
         elif isinstance(event, Shout):

@@ -100,6 +100,13 @@ class Slaps(Table):
         for race in self.open_races():
             self.look(race, event)
 
+    def look_for_calls(self, event: Event) -> None:
+        """A call forgotten by now is not made up for by what happens now."""
+        now = (event.at.at_ns, event.at.sd_ns)
+        for race in self.open_races():
+            if self.call_state(race, now) == "bad":
+                self.look(race, event)
+
     def look(self, race: Race, event: Event) -> None:
         """What can be said of one race by now."""
         now = (event.at.at_ns, event.at.sd_ns)
@@ -148,13 +155,13 @@ class Slaps(Table):
         if own is not None and self.landed(own.at, now):
             return "bad" if own.sure >= self.threshold else "doubt"
         touched = race.card_lies or any(self.landed(at, now) for at in others)
-        if touched and self.landed(grace, now):
+        if touched and _before(grace, now) >= self.threshold:
             return "bad"
         return "open"
 
     def landed(self, at: When, now: When) -> bool:
-        """Whether that is surely past: at once where it is exact."""
-        return at[0] <= now[0] if at[1] == 0 else _before(at, now) >= self.threshold
+        """Whether a call told from now on, as doubtful as either of the two, would surely come after that."""
+        return _before(at, (now[0] + 1, max(at[1], now[1]))) >= self.threshold
 
     def who_was_last(self, race: Race, event: Event, missing: list[Seat]) -> None:
         """Who was last, if that is sure by now (H15, H24, H25)."""
@@ -165,7 +172,7 @@ class Slaps(Table):
             self.all_landed(race, event, said)
             return
         first = min((hand.at for hand in hands.values()), default=None)
-        over = first is not None and self.landed((first[0] + self.window_ns, first[1]), now)
+        over = first is not None and _before((first[0] + self.window_ns, first[1]), now) >= self.threshold
         ended = race.card_lies or over
         if len(missing) == 1:
             doubt = max((hand.at[1] for hand in hands.values()), default=0)
