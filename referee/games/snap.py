@@ -47,6 +47,8 @@ SNAP_POT = "snap pot"
 #: A claim is judged once so much time has passed since it: no later claim, and no card turned later, can
 #: then have come before it. Doubts that the referee would decide on are a tenth of this.
 SETTLE_NS = 250_000_000
+#: How sure the tops are that a race still asked about may have moved: not enough for any ruling.
+UNSETTLED = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -428,11 +430,14 @@ def _matches(state: SnapState, turner: Seat, face: Face, event: Shown) -> Turn:
         others.append((POT, state.pot[-1]))
     matched = [(pile, top) for pile, top in others if match(state.setup, face.card, top.card)]
     # A match rests on the cards that match, no match on all that lie there.
-    sure = _sure(face, *(top for _, top in matched or others))
-    piles_sure = _sure(face, *(top for pile, top in matched if pile != POT))
-    pot_sure = _sure(face, *(top for pile, top in matched if pile == POT))
-    no_piles = _sure(face, *(top for pile, top in others if pile != POT))
-    no_pot = _sure(face, *(top for pile, top in others if pile == POT))
+    # Where a race is still asked about, whose its piles are is not known, nor whether there is a Pot.
+    unsettled = UNSETTLED if state.contested else 1.0
+    unsettled_match = UNSETTLED if any(pile in state.contested for pile, _ in matched) else 1.0
+    sure = _sure(face, *(top for _, top in matched or others)) * (unsettled_match if matched else unsettled)
+    piles_sure = _sure(face, *(top for pile, top in matched if pile != POT)) * unsettled_match
+    pot_sure = _sure(face, *(top for pile, top in matched if pile == POT)) * unsettled_match
+    no_piles = _sure(face, *(top for pile, top in others if pile != POT)) * unsettled
+    no_pot = _sure(face, *(top for pile, top in others if pile == POT)) * unsettled
     piles = tuple(pile for pile, _ in matched if pile != POT)
     return Turn(
         event.id, event.at, turner, piles, len(piles) < len(matched), sure, piles_sure, pot_sure, no_piles, no_pot

@@ -265,6 +265,13 @@ class _Table:
             if self.alike(face, top):
                 play.pot = True
                 play.pot_sure *= top.sure
+        # What a race asked about was for may lie elsewhere by now, or in a Pot that nobody has told of.
+        if self.asked_for:
+            play.no_pile_sure *= 0.5
+            play.no_pot_sure *= 0.5
+        if any(f"up:{seat}" in self.asked_for for seat in play.piles) or (play.pot and _POT in self.asked_for):
+            play.match_sure *= 0.5
+            play.pot_sure *= 0.5
         play.open = bool(play.piles) or play.pot
         self.plays.append(play)
 
