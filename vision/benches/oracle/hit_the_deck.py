@@ -54,6 +54,7 @@ class _Table(Slaps):
     def hear(self, event: Event) -> list[Opinion]:
         self.out = []
         self.now_id = event.id
+        self.mark = 0
         if isinstance(event, Answer):
             self.answers[event.question] = event.says
             return []
@@ -109,6 +110,7 @@ class _Table(Slaps):
             self.look_at_races(event)
         if self.waits is not None:
             return
+        self.mark = len(self.out)
         if self.phase == "count":
             pass
         elif isinstance(event, Shown) and str(event.pile) == DISCARD:
@@ -143,14 +145,16 @@ class _Table(Slaps):
         self.deal()
 
     def not_counted(self, event: Event) -> None:
-        for seat in self.playing:
-            if seat != self.winner and seat not in self.counted:
-                self.fault(f"{event.id}:not_counted:{seat}", "H20", seat)
+        missing = [seat for seat in self.playing if seat != self.winner and seat not in self.counted]
+        if self.winner is None and len(missing) == 1:
+            # The one who had no cards to lay out.
+            missing = []
+        for seat in missing:
+            self.fault(f"{event.id}:not_counted:{seat}", "H20", seat)
         self.hand_over(event)
 
     def joined(self) -> None:
-        self.playing.append(self.seats)
-        self.scores.append(max(self.scores[seat] for seat in self.playing[:-1]))
+        self.scores.append(max(self.scores[seat] for seat in self.playing))
         self.hands.append(0)
         self.joiners.add(self.seats)
         self.say("H33", "note", self.seats)
@@ -165,8 +169,6 @@ class _Table(Slaps):
         self.say("H33", "note", seat)
         following = self.after(seat)
         dealing = self.after(seat, 1)
-        while dealing in self.joiners and dealing != seat:
-            dealing = self.after(dealing, 1)
         self.playing.remove(seat)
         self.draw += self.hands[seat]
         self.hands[seat] = 0
@@ -187,6 +189,8 @@ class _Table(Slaps):
             self.over = True
         elif self.phase == "deal":
             self.deal()
+        elif self.phase == "count" and all(one in self.counted or one == self.winner for one in self.playing):
+            self.hand_over(event)
 
     # --- the first card -----------------------------------------------------------------------------------
 

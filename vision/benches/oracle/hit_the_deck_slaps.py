@@ -88,7 +88,7 @@ class Slaps(Table):
         if " ".join(event.phrase.lower().replace("!", " ").split()) != _CALL:
             return
         at = (event.at.at_ns, event.at.sd_ns)
-        races = self.open_races()
+        races = [race for race in self.open_races() if not race.card_lies]
         for race in races:
             if race.call is None and (event.seat is None or event.seat == race.seat):
                 race.call, race.call_sure = at, event.confidence

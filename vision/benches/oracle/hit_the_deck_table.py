@@ -106,6 +106,9 @@ class Table:
         self.trusts_call = options["announce"] == "trust"
         self.illegal_play = str(options["illegal_play"])
         self.now_id = 0
+        self.mark = 0
+        #: They begin with the next hand.
+        self.joiners: set[Seat] = set()
         self.answers: dict[str, str] = {}
         self.out: list[Opinion] = []
         self.playing = list(range(sitting.players))
@@ -120,8 +123,8 @@ class Table:
     def deal(self) -> None:
         """A new hand: seven cards each, the rest is the draw pile."""
         self.phase = "deal"
-        #: They begin with the next hand, and don't deal before that.
-        self.joiners: set[Seat] = set()
+        self.playing = sorted({*self.playing, *self.joiners})
+        self.joiners = set()
         self.direction = 1
         self.hands = [_HAND if seat in self.playing else 0 for seat in range(self.seats)]
         self.draw = self.deck.size - sum(self.hands)
@@ -201,15 +204,17 @@ class Table:
             self.say(clause, "note", seat)
             return "void"
         if said is None and sure < self.threshold:
-            self.say(clause, "ask", seat)
             if holds:
-                self.waits = (clause, seat)
+                self.hold(clause, seat)
+            else:
+                self.say(clause, "ask", seat)
             return "ask"
         self.say(clause, "fault", seat, *effects)
         return "fault"
 
     def hold(self, clause: str, seat: Seat | None) -> None:
         """Ask, and let everything wait for the answer."""
+        del self.out[self.mark :]
         self.say(clause, "ask", seat)
         self.waits = (clause, seat)
 
@@ -265,7 +270,7 @@ class Table:
     def unjudged(self) -> None:
         """What waited for an answer is not judged."""
         if self.waits is not None:
-            self.say(self.waits[0], "note", self.waits[1])
+            self.say(self.waits[0], "note")
             self.waits = None
             self.compare = False
 
@@ -279,5 +284,5 @@ class Table:
         """The hand is over; the count begins."""
         self.phase = "count"
         self.counted = {}
-        for seat in self.playing:
+        for seat in self.playing if self.compare else []:
             self.notice_debts(event, seat)
