@@ -76,7 +76,7 @@ class Slaps(Table):
         if seat is None:
             said = self.answers.get(f"seat:{slap.id}")
             if said is None:
-                self.hold("H18", None)
+                self.say("H18", "ask")
                 return
             seat = int(said)
         effect: PlainEffect = ("draw", seat, _FALSE_DRAWS)
