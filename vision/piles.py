@@ -278,9 +278,7 @@ class PileWatcher:
         width = height = VIEW_CARDS * max(table.card_mm)
         matrix = table.patch_from_px(spot.at_mm, (width, height), scale, spot.angle_deg)
         size = (max(16, round(width * scale)), max(16, round(height * scale)))
-        view = cv2.warpPerspective(
-            frame.image, matrix, size, flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE
-        )
+        view = cv2.warpPerspective(frame.image, matrix, size, flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
         self.reads += 1
         found = self._reader.read(np.asarray(view, np.uint8), max(table.card_mm) * scale)
         to_mm = table.mm_from_px @ np.linalg.inv(matrix)
@@ -312,9 +310,7 @@ class PileWatcher:
 
     # --- what it means -----------------------------------------------------------------------------
 
-    def _settled(
-        self, place: _Place, frame: Frame, patch: NDArray[np.uint8], after: Top
-    ) -> Iterator[PileChanged]:
+    def _settled(self, place: _Place, frame: Frame, patch: NDArray[np.uint8], after: Top) -> Iterator[PileChanged]:
         began = place.disturbed_ns if place.disturbed_ns is not None else frame.at_ns
         before = place.top
         at = self._landed(place, frame, patch, before, after)
@@ -387,6 +383,4 @@ def _is_whole(quad_mm: NDArray[np.float64], card_mm: tuple[float, float]) -> boo
 
 
 def _moved(seen: SeenCard, quad_mm: NDArray[np.float64]) -> SeenCard:
-    return SeenCard(
-        seen.card, seen.face, seen.confidence, quad_mm.astype(np.float32), seen.alternatives, seen.score
-    )
+    return SeenCard(seen.card, seen.face, seen.confidence, quad_mm.astype(np.float32), seen.alternatives, seen.score)

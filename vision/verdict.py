@@ -74,9 +74,7 @@ class SlapVerdict:
         return f"{head}; {tail}. Grade {self.grade}"
 
 
-def judge_slap(
-    slaps: Sequence[Slap], players: int, confidence: float, finish: Finish | None = None
-) -> SlapVerdict:
+def judge_slap(slaps: Sequence[Slap], players: int, confidence: float, finish: Finish | None = None) -> SlapVerdict:
     """One verdict for slaps of one pile; each seat's first hand counts."""
     instants: dict[Seat, Instant] = {}
     for slap in sorted(slaps, key=lambda slap: slap.at.at_ns):

@@ -46,9 +46,7 @@ def review_stills(folder: Path, *, labels: Path | None = None, as_json: bool = F
 
 def _json(path: Path, seen: StillSeen) -> str:
     read = [card.card for card in seen.seen if card.face == "up"]
-    return json.dumps(
-        {"kind": "frame", "picture": path.name, "card": seen.card, "hand": str(seen.hand), "read": read}
-    )
+    return json.dumps({"kind": "frame", "picture": path.name, "card": seen.card, "hand": str(seen.hand), "read": read})
 
 
 def _line(path: Path, seen: StillSeen, label: tuple[str, str] | None) -> str:

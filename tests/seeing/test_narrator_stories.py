@@ -204,7 +204,13 @@ STORIES: dict[str, tuple[list[Observation | HandSeen], list[str]]] = {
         ["1 shows 7h on up:1", "0 slaps 1500", "0 lifts"],
     ),
     "a hand that only stirs has slapped once": (
-        [reached(4, 0, 900), hand(4, 0, 950), contact(4, 0, 980), contact(4, 0, 1500, trusted=False), *withdraws(4, 0, 2300)],
+        [
+            reached(4, 0, 900),
+            hand(4, 0, 950),
+            contact(4, 0, 980),
+            contact(4, 0, 1500, trusted=False),
+            *withdraws(4, 0, 2300),
+        ],
         ["0 slaps 980", "0 lifts"],
     ),
     "a double tap is the first tap": (
@@ -223,8 +229,15 @@ STORIES: dict[str, tuple[list[Observation | HandSeen], list[str]]] = {
         [
             reached(4, 0, 900),
             HandSeen(
-                hand=4, seat=0, at=Instant(950 * MS), tip_mm=(450, 215), entry_mm=(450, 600), speed_mps=0.0,
-                over=(SPOT, Pile("pot")), at_pile=Pile("pot"), outline_px=(0, 0, 1, 1),
+                hand=4,
+                seat=0,
+                at=Instant(950 * MS),
+                tip_mm=(450, 215),
+                entry_mm=(450, 600),
+                speed_mps=0.0,
+                over=(SPOT, Pile("pot")),
+                at_pile=Pile("pot"),
+                outline_px=(0, 0, 1, 1),
             ),
             contact(4, 0, 980, Pile("pot")),
             gone(4, 0, 1900),

@@ -28,7 +28,9 @@ def artwork(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 cv2.imwrite(str(folder / f"{rank}{suit}.png"), face)
         cv2.imwrite(str(folder / "back.png"), np.full((HEIGHT, WIDTH, 4), (90, 20, 20, 255), np.uint8))
         cv2.imwrite(str(folder / "joker.png"), np.full((HEIGHT, WIDTH, 4), 255, np.uint8))
-    rows = '[{"name": "plain", "indices": true, "held_out": false}, {"name": "unseen", "indices": true, "held_out": true}]'
+    rows = (
+        '[{"name": "plain", "indices": true, "held_out": false}, {"name": "unseen", "indices": true, "held_out": true}]'
+    )
     (cache / "decks.json").write_text(rows, encoding="utf-8")
     return cache
 

@@ -29,8 +29,16 @@ def found(*quads: np.ndarray) -> Detections:
     [
         ("a close box", Label("7h", Kind.WHOLE, np.array([[41, 31, 102, 117]], np.float32)), True),
         ("a box of half the card", Label("7h", Kind.WHOLE, np.array([[41, 31, 102, 70]], np.float32)), False),
-        ("both index corners", Label("7h", Kind.CORNERS, np.array([[42, 33, 52, 53], [92, 95, 101, 115]], np.float32)), True),
-        ("a corner and a middle", Label("7h", Kind.CORNERS, np.array([[42, 33, 52, 53], [65, 65, 75, 80]], np.float32)), False),
+        (
+            "both index corners",
+            Label("7h", Kind.CORNERS, np.array([[42, 33, 52, 53], [92, 95, 101, 115]], np.float32)),
+            True,
+        ),
+        (
+            "a corner and a middle",
+            Label("7h", Kind.CORNERS, np.array([[42, 33, 52, 53], [65, 65, 75, 80]], np.float32)),
+            False,
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

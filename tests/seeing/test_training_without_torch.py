@@ -20,7 +20,9 @@ def test_training_imports_without_torch() -> None:
     assert told.stdout.strip() == "False"
 
 
-@pytest.mark.skipif(importlib.util.find_spec("torchvision") is not None, reason="a working torchvision needs no stand-in")
+@pytest.mark.skipif(
+    importlib.util.find_spec("torchvision") is not None, reason="a working torchvision needs no stand-in"
+)
 def test_a_stand_in_answers_for_a_missing_torchvision() -> None:
     code = (
         "from vision.training.torchvision_stub import install; told = install();"

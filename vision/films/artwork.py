@@ -68,9 +68,7 @@ def lattice_back(ink: tuple[int, int, int] = (150, 60, 30)) -> Picture:
     rim = round(width * 0.075)
     back[rim:-rim, rim:-rim] = ink
     inner = rim + round(width * 0.022)
-    cv2.rectangle(
-        back, (inner, inner), (width - inner, height - inner), (245, 245, 245), round(width * 0.008)
-    )
+    cv2.rectangle(back, (inner, inner), (width - inner, height - inner), (245, 245, 245), round(width * 0.008))
     ys, xs = np.mgrid[0:height, 0:width].astype(np.float64)
     pitch = width / 14
     u = (xs - width / 2 + ys - height / 2) / pitch

@@ -65,9 +65,7 @@ class Camera:
         """A camera framing a table of `table_mm` (width, height) so that it takes `fill` of the picture."""
         width, height = size_px
         middle = (table_mm[0] / 2, table_mm[1] / 2)
-        trial = cls(
-            width, height, 1000.0, (0.0, 0.0), middle, distance_mm, tilt_deg=tilt_deg, turn_deg=turn_deg
-        )
+        trial = cls(width, height, 1000.0, (0.0, 0.0), middle, distance_mm, tilt_deg=tilt_deg, turn_deg=turn_deg)
         corners = trial.project([(0, 0), (table_mm[0], 0), table_mm, (0, table_mm[1])])
         low, high = corners.min(axis=0), corners.max(axis=0)
         scale = fill * min(width / (high[0] - low[0]), height / (high[1] - low[1]))

@@ -86,9 +86,7 @@ def _video_stream(container: Any, size_px: tuple[int, int], fps: float, encoding
         options = {"crf": str(encoding.quality), "preset": encoding.preset}
         if encoding.codec == "hevc":
             options["x265-params"] = "log-level=error"
-    video = container.add_stream(
-        _CODECS[encoding.codec], rate=Fraction(fps).limit_denominator(1001), options=options
-    )
+    video = container.add_stream(_CODECS[encoding.codec], rate=Fraction(fps).limit_denominator(1001), options=options)
     video.width, video.height = size_px
     video.pix_fmt = "yuvj420p" if encoding.codec == "mjpeg" else "yuv420p"
     video.time_base = Fraction(1, CLOCK)

@@ -23,9 +23,7 @@ MAINS_HZ = 100.0
 class Sensor:
     """Turns painted BGR pictures into noisy I420 ones, moment by moment."""
 
-    def __init__(
-        self, camera: Camera, condition: Condition, seconds: float, rng: np.random.Generator
-    ) -> None:
+    def __init__(self, camera: Camera, condition: Condition, seconds: float, rng: np.random.Generator) -> None:
         """Draw noise, exposure steps and the passing shadow once."""
         self._rng, self._condition = rng, condition
         width, height = camera.size_px
@@ -99,9 +97,7 @@ class Sensor:
         dark = self.shadow(at_s)
         if dark is not None:
             keep = (255 - 255 * self._condition.passing_shadow * dark).astype(np.uint8)
-            picture = np.asarray(
-                cv2.multiply(picture, cv2.merge([keep, keep, keep]), scale=1 / 255), np.uint8
-            )
+            picture = np.asarray(cv2.multiply(picture, cv2.merge([keep, keep, keep]), scale=1 / 255), np.uint8)
         gain = self.gain(at_s)
         if abs(gain - 1) > 1e-3:
             steps = np.arange(256, dtype=np.float32) * gain
@@ -109,9 +105,7 @@ class Sensor:
             picture = np.asarray(cv2.LUT(picture, knee.clip(0, 255).astype(np.uint8)), np.uint8)
         if self._lens is not None:
             picture = np.asarray(
-                cv2.remap(
-                    picture, self._lens[0], self._lens[1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE
-                ),
+                cv2.remap(picture, self._lens[0], self._lens[1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE),
                 np.uint8,
             )
         flat = np.asarray(cv2.cvtColor(picture, cv2.COLOR_BGR2YUV_I420), np.uint8)

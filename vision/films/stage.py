@@ -288,9 +288,7 @@ class Stage:
             self.retire(seat, laid_s + 0.05 / pace, right=right)
         return lifted_s, laid_s
 
-    def _follow(
-        self, seat: Seat, right: bool, move: CardMove, grip: float, inward: tuple[float, float]
-    ) -> None:
+    def _follow(self, seat: Seat, right: bool, move: CardMove, grip: float, inward: tuple[float, float]) -> None:
         """The hand goes where the cards that it holds go."""
         hand = self.hands[seat, right]
         steps = max(3, round((move.end_s - move.start_s) / 0.05))

@@ -58,9 +58,7 @@ CLOTHS: dict[str, tuple[int, int, int]] = {
 }
 
 
-def cloth(
-    rng: np.random.Generator, height: int, width: int, px_per_mm: float, kind: str = "green"
-) -> Picture:
+def cloth(rng: np.random.Generator, height: int, width: int, px_per_mm: float, kind: str = "green") -> Picture:
     """A woven or felted cloth with a few soft folds."""
     fibre = _noise(rng, height, width, 1.2 * px_per_mm, 1.2 * px_per_mm)
     cloudy = _noise(rng, height, width, 60 * px_per_mm, 60 * px_per_mm)

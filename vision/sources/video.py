@@ -67,9 +67,7 @@ class VideoFile:
     #: Pictures decoded ahead; a moment's work of whoever takes them is bridged by so many.
     SLOTS = 6
 
-    def __init__(
-        self, path: Path | str, limits: Limits | None = None, *, sound: bool = True, threads: int = 1
-    ) -> None:
+    def __init__(self, path: Path | str, limits: Limits | None = None, *, sound: bool = True, threads: int = 1) -> None:
         """Start decoding; `BadInput` where the file is no video that can be used.
 
         ``sound`` False leaves the audio out. ``threads``: how many the decoder may use.

@@ -67,9 +67,7 @@ def decks(cache: Path) -> tuple[Deck, ...]:
     if not listing.is_file():
         raise ValueError(f"{listing}: not there; make it with `python -m vision.training artwork --out {cache}`")
     rows = json.loads(listing.read_text(encoding="utf-8"))
-    return tuple(
-        Deck(row["name"], cache / "decks" / row["name"], row["indices"], row["held_out"]) for row in rows
-    )
+    return tuple(Deck(row["name"], cache / "decks" / row["name"], row["indices"], row["held_out"]) for row in rows)
 
 
 def collect(out: Path) -> tuple[Deck, ...]:
@@ -192,9 +190,7 @@ def _cut(package: dict[str, Any], files: list[Path], scratch: Path) -> dict[str,
     tall, wide = sheet.shape[0] / 5, sheet.shape[1] / 13
     for row in range(5):
         for column in range(13):
-            cell = sheet[
-                round(row * tall) : round((row + 1) * tall), round(column * wide) : round((column + 1) * wide)
-            ]
+            cell = sheet[round(row * tall) : round((row + 1) * tall), round(column * wide) : round((column + 1) * wide)]
             if row < 4:
                 found[RANKS[column] + SUITS[row]] = _fit(cell)
             elif column < 3:

@@ -27,9 +27,7 @@ class Reading:
     confidence: npt.NDArray[np.float64]
 
     @classmethod
-    def of(
-        cls, logits: npt.NDArray[np.float32], truth: npt.NDArray[np.integer], temperature: float
-    ) -> Reading:
+    def of(cls, logits: npt.NDArray[np.float32], truth: npt.NDArray[np.integer], temperature: float) -> Reading:
         """From logits of both ways up, (2, n, classes)."""
         chances = softmax(logits, temperature).mean(axis=0)
         named = chances.argmax(axis=1)

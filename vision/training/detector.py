@@ -168,9 +168,7 @@ def batch(
             raise ValueError(f"{sample.path}: expected a picture")
         zoomed = sample.corners_labelled and rng.random() < ZOOMED
         long = ZOOMED_PX if zoomed else CARD_PX
-        view, found, classes = window(
-            np.asarray(image, np.uint8), sample.quads, sample.classes, plan.side, long, rng
-        )
+        view, found, classes = window(np.asarray(image, np.uint8), sample.quads, sample.classes, plan.side, long, rng)
         if real and rng.random() < 0.6:
             view = light(view, rng, hard=float(rng.uniform(0, 0.5)))
         images[place] = view[:, :, ::-1].transpose(2, 0, 1).astype(np.float32) / 255

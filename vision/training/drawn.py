@@ -40,9 +40,7 @@ _INKS = (
 
 def font_file(name: str) -> str:
     """The file of a font by its fontconfig name."""
-    return subprocess.run(
-        ["fc-match", "-f", "%{file}", name], capture_output=True, text=True, check=True
-    ).stdout
+    return subprocess.run(["fc-match", "-f", "%{file}", name], capture_output=True, text=True, check=True).stdout
 
 
 def draw_deck(font: str, lenders: Sequence[Deck], seed: int) -> dict[str, Image]:

@@ -158,9 +158,7 @@ def draw_hand(image: Image, reach: npt.NDArray[np.float64], size: float, rng: Rn
     return np.asarray(hand, np.bool_)
 
 
-def _limb(
-    mask: Image, a: npt.NDArray[np.float64], b: npt.NDArray[np.float64], broad_a: float, broad_b: float
-) -> None:
+def _limb(mask: Image, a: npt.NDArray[np.float64], b: npt.NDArray[np.float64], broad_a: float, broad_b: float) -> None:
     along = (b - a) / (np.linalg.norm(b - a) + 1e-6)
     across = np.array([-along[1], along[0]])
     points = np.array(
