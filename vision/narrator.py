@@ -76,6 +76,8 @@ UNCHECKED = 0.98
 CHECKED, STRUCK, UNHEARD = 0.995, 0.9995, 0.8
 #: A card laid is heard so near to when it was seen to lie; nobody's hand answers a card so fast (300 ms and more).
 LAID_NS = 110 * MS
+#: A card is hidden by the hands that slap for no longer than this.
+HIDDEN_NS = 1_500 * MS
 #: Onsets so near to each other may be one slap's (fingers, then palm); sound and picture are in tune to within this.
 ONE_SOUND_NS, TUNED_NS = 6 * MS, 15 * MS
 #: At a table where slaps are heard, hardly one is not.
@@ -187,6 +189,8 @@ class Narrator:
         self._offset = Offset()
         self._hears = False
         self._undecided_ns: int | None = None
+        self._covered: deque[tuple[int, int]] = deque(maxlen=8)
+        """From when until when something went on at a pile, so that a card laid there was not seen at once."""
         self._laid_ns: deque[int] = deque(maxlen=8)
         self._listened_for: dict[int, _Slapped] = {}
         self._race: list[_Slapped] = []
@@ -240,6 +244,10 @@ class Narrator:
         """
         self._now = now_ns
         self._undecided_ns = undecided_since_ns
+        if undecided_since_ns is not None:
+            goes_on = self._covered and self._covered[-1][1] >= undecided_since_ns
+            since_ns = min(self._covered.pop()[0], undecided_since_ns) if goes_on else undecided_since_ns
+            self._covered.append((since_ns, now_ns))
         self._follow(hands)
         self._settle_slaps()
         self._settle_race()
@@ -394,9 +402,14 @@ class Narrator:
         if not heard:
             return UNHEARD if self._hears else UNCHECKED
         self._hears = True
-        if self._shares(news, heard):
+        if self._shares(news, heard) or self._may_answer_a_card(news.at.at_ns):
             return UNCHECKED
         return STRUCK if news.trusted else CHECKED
+
+    def _may_answer_a_card(self, at_ns: int) -> bool:
+        """Whether a card seen only after the slap may have lain there before it, with hands over it."""
+        covered = any(since <= at_ns <= until for since, until in self._covered)
+        return covered and any(at_ns < laid_ns < at_ns + HIDDEN_NS for laid_ns in self._laid_ns)
 
     def _shares(self, news: Contact, heard: tuple[Instant, ...]) -> bool:
         """Whether another hand may have made the same sound: two at once, or one hand taken for two."""
