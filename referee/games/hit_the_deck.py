@@ -504,7 +504,7 @@ def _discarded(state: HitTheDeckState, event: Shown, rulings: Rulings) -> HitThe
     if seat != state.turn and not passes:
         return _out_of_turn(state, event, seat, card, rulings)
     legal = True
-    sure = event.confidence if state.decree is not None else event.confidence * state.top_sure
+    sure = event.confidence * state.top_sure
     if state.decree is not None:
         clause, _, value = state.decree
         if not _meets(state, face):
@@ -873,10 +873,10 @@ def _moved(state: HitTheDeckState, event: Moved) -> HitTheDeckState:
 
 def _went_out(state: HitTheDeckState, seat: Seat, face: Face, event: Event, rulings: Rulings) -> HitTheDeckState:
     """H20: no cards left. H23: a word card as the last one is not carried out."""
-    if any(debt.seat == seat and debt.taken < debt.count for debt in state.debts):
-        return state  # Cards are owed: whoever must draw is not out.
     if face.word != "number":
         rulings.append(note("H23", "not_carried_out", seat, event.id))
+    if any(debt.seat == seat and debt.taken < debt.count for debt in state.debts):
+        return state  # Cards are owed: whoever must draw is not out.
     return goes_out(state, seat, event, rulings)
 
 

@@ -208,7 +208,7 @@ def _last_of_all(
         return _decided(state, race, lasts, "H15", event, rulings)
     close = tuple(seat for seat in ranked if shares[seat] > 1 - house.confidence)
     about = (("players", ",".join(map(str, close))), ("p_last", f"{shares[best]:.3f}"))
-    if house.close_call == "ask":
+    if house.close_call == "ask" or len(close) < 2:  # one hand that may have been none is no close call
         return _ask_race(state, race, _last_key(race), choices, "H25", "close_call", rulings, about)
     lasts = close if house.close_call == "both" else ()
     rulings.append(
