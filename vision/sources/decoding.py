@@ -202,7 +202,7 @@ class _Writer:
     def _picture(self, frame: Any) -> None:
         # One reformatter and one thread: by default every picture starts threads of its own.
         plain = self._reformatter.reformat(frame, format="bgr24", threads=1)
-        image = upright(plain.to_ndarray(), _display_matrix(frame))
+        image = upright(np.asarray(plain.to_ndarray(), dtype=np.uint8), _display_matrix(frame))
         height, width = image.shape[:2]
         if self._size is None:
             self._begin(width, height)
