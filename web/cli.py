@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 from referee.bad_input import BadInput
 
-#: Each is a module in ``web/commands`` with ``HELP``, ``add(parser)`` and ``run(args) -> int``.
+#: Each is a module in ``web/commands`` with ``HELP``, ``add(parser)`` and ``run(args) -> int``; ``LATE`` names
+#: an optional positional that may also come after options.
 COMMANDS = {
     "demo": "web.commands.demo",
     "play": "web.commands.play",
@@ -40,10 +41,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             module = importlib.import_module(module_name)
             command = subparsers.add_parser(name, help=module.HELP, description=module.HELP)
             module.add(command)
-            command.set_defaults(run=module.run)
+            command.set_defaults(run=module.run, late=getattr(module, "LATE", None))
         else:
             subparsers.add_parser(name)
-    args = parser.parse_args(arguments)
+    args, rest = parser.parse_known_args(arguments)
+    # argparse gives up an optional positional at the first option: `film snap --seed 7 OUT.mp4` is meant all the same.
+    if len(rest) == 1 and args.late and getattr(args, args.late) is None and not rest[0].startswith("-"):
+        setattr(args, args.late, rest[0])
+    elif rest:
+        parser.error("unrecognized arguments: " + " ".join(rest))
     try:
         return int(args.run(args))
     except BadInput as bad:

@@ -40,3 +40,10 @@ def test_ctrl_c_ends_a_command_quietly(monkeypatch):
 
     monkeypatch.setattr("web.commands.matches.run", gone)
     assert main(["matches", "--data", "x"]) == 130
+
+
+def test_the_file_may_come_after_the_options(capsys: pytest.CaptureFixture[str]) -> None:
+    """The README's `palmreader film snap --seed 7 --short game.mp4` was refused as one argument too many."""
+    recording = str(README.parent / "tests" / "recordings" / "snap_evening.jsonl")
+    assert main(["referee", "snap", "--lang", "en", recording]) == 0
+    assert "S5" in capsys.readouterr().out

@@ -9,14 +9,13 @@ from pathlib import Path
 from referee.bad_input import BadInput
 
 HELP = "render a game played by bots, with its exact truth beside it"
+LATE = "out"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.add_argument("game", metavar="GAME", help="snap, trash or hit-the-deck")
-    parser.add_argument(
-        "out", metavar="OUT.mp4", type=Path, nargs="?", help="the film; OUT.truth.jsonl and OUT.table.toml too"
-    )
+    parser.add_argument("out", metavar="OUT.mp4", nargs="?", help="the film; OUT.truth.jsonl and OUT.table.toml too")
     parser.add_argument("--frames", type=int, metavar="N", help="N labelled stills for training instead of a film")
     parser.add_argument("--out", dest="folder", metavar="DIR", type=Path, help="where the stills go")
     parser.add_argument("--seed", type=int, default=1, help="what is played and how it looks (default 1)")
@@ -58,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
         preset=args.preset,
         quality=args.quality,
     )
-    report = make_film(order, args.out, progress=_bar if sys.stderr.isatty() else None)
+    report = make_film(order, Path(args.out), progress=_bar if sys.stderr.isatty() else None)
     print(
         f"{report.path}: {report.frames} frames, {report.seconds:.1f} s of {args.game}, "
         f"made in {report.wall_s:.1f} s: {report.frames_per_second:.0f} frames a second "

@@ -24,6 +24,7 @@ from web.telling import Teller, when
 from web.words import DEFAULT_LANGUAGE, words
 
 HELP = "judge a recording of events, or keep score by typing what happens"
+LATE = "events"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
