@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     chosen = demo_match(folder)
     with ExitStack() as closing:
         listening = closing.enter_context(open_port(args.port))
-        video = closing.enter_context(VideoFile(folder / "demo.mp4", sound=False))
+        video = closing.enter_context(VideoFile(folder / "demo.mp4"))
         table = Table.from_toml(folder / "demo.table.toml").scaled_to(video.info.size_px)
         pipeline = pipeline_for(chosen.game, chosen.setup, table)
         log: Log = Unkept()

@@ -74,7 +74,7 @@ def _watched(args: argparse.Namespace, chosen: Chosen, closing: ExitStack) -> tu
         return None
     if args.table is None:
         raise BadInput.of("table", "--table T.toml, to say where the table and its piles are", "none")
-    video = closing.enter_context(VideoFile(args.camera, sound=False))
+    video = closing.enter_context(VideoFile(args.camera))
     table = Table.from_toml(args.table).scaled_to(video.info.size_px)
     return video, pipeline_for(chosen.game, chosen.setup, table)
 
