@@ -849,7 +849,8 @@ def _moved(state: SnapState, event: Moved, rulings: Rulings) -> SnapState:
     own = source.kind == "up" and target == Pile("down", source.seat)
     goes_back = own and event.count == 1
     # Who sees a card go back may not see how many lay under it; only the one that had to go back is meant.
-    if own and event.count in (1, None) and state.take_back == source.seat:
+    one = event.count == 1 or (event.count is None and (source, owner) not in state.awards)
+    if own and one and state.take_back == source.seat:
         return _taken_back(state, event, rulings)
     if (source, owner) in state.awards and target.kind != "up":
         return replace(state, awards=tuple(award for award in state.awards if award != (source, owner)))
