@@ -562,7 +562,9 @@ class _Table:
     def moved(self, event: Moved) -> None:
         source, target = event.source, event.target
         pile = str(source)
-        if source.kind == "up" and target.kind == "down" and source.seat == target.seat and event.count == 1:
+        unwon = self.back == source.seat and (pile, source.seat) not in self.awards
+        single = event.count == 1 or (event.count is None and unwon)
+        if source.kind == "up" and target.kind == "down" and source.seat == target.seat and single:
             self.taken_back(event)
         elif source.kind == "down" and target.kind == "down":
             assert source.seat is not None
