@@ -70,5 +70,10 @@ def test_two_recordings_glued_together_are_refused() -> None:
 @given(st.lists(st.one_of(st.none(), st.integers(0, 900)), min_size=1, max_size=9))
 def test_times_never_run_backward(stamps: list[int | None]) -> None:
     reader = StampReader(TICK, 33 * MS)
-    times = [reader.read(stamp)[0] for stamp in stamps]
+    times: list[int] = []
+    for stamp in stamps:
+        try:
+            times.append(reader.read(stamp)[0])
+        except BadInput:
+            break  # a jump back of a second and more is refused: missing stamps before it had moved time on
     assert times == sorted(set(times))
