@@ -13,7 +13,7 @@ from referee.events import Event, Finish, Lifted, Moved, Shown, Slap, Turned
 from referee.game import Expectation, Layout
 from referee.instant import Instant
 from vision.hands.news import Contact, Gone, HandSeen, Lift, Reached
-from vision.hands.order import Offset, joined
+from vision.hands.order import Joined, Offset, joined
 from vision.observation import Lies, Observation, PileChanged, Top
 from vision.table import Point, Table
 
@@ -66,8 +66,8 @@ CARRY_NS = 2_500 * MS
 LAYING_NS, LAYING_SD_NS = 350 * MS, 120 * MS
 #: From a hand's coming to a pile to its cards lying there.
 REACHED_NS = 120 * MS
-#: Visits remembered of each player.
-MOST_VISITS = 40
+#: Visits remembered of each player; races remembered.
+MOST_VISITS, MOST_RACES = 40, 2_000
 #: A card nudged, or laid once more after a look under it, is the same card: where a deck holds it once.
 NUDGED_MM = 25.0
 #: A contact by its measured check: one that failed it may be a hand held still over the pile.
@@ -136,6 +136,16 @@ class _Slapped:
 
 
 @dataclass(frozen=True, slots=True)
+class Raced:
+    """One race as it was settled: what was seen of each seat's first hand, what was heard, and both joined."""
+
+    pile: Pile
+    landed: Mapping[Seat, Instant]
+    heard: tuple[Instant, ...]
+    joined: Joined
+
+
+@dataclass(frozen=True, slots=True)
 class Places:
     """What the narrator must know of a game, as data: which piles are slapped, and which are whose.
 
@@ -194,6 +204,8 @@ class Narrator:
         self._laid_ns: deque[int] = deque(maxlen=8)
         self._listened_for: dict[int, _Slapped] = {}
         self._race: list[_Slapped] = []
+        self.raced: deque[Raced] = deque(maxlen=MOST_RACES)
+        """The races settled lately, for those who show what an order rests on."""
         self._places = places
         self._spots = {} if table is None else {spot.pile: spot.at_mm for spot in table.piles}
         self._seen: dict[int, HandSeen] = {}
@@ -566,6 +578,7 @@ class Narrator:
         if both.heard >= WELL_HEARD * len(landed):
             # Drift between the clocks of sound and picture, and what the next slap's picture leaves open.
             self._offset = Offset(both.offset.ns, max(both.offset.sd_ns, LEAST_OFFSET_SD_NS))
+        self.raced.append(Raced(race[0].pile, landed, heard, both))
         orders = tuple((tuple(seat for seat in order if isinstance(seat, int)), p) for order, p in both.orders)
         leading = max(both.first().values(), default=0.0)
         for slapped in race:

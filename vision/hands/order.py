@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import combinations
 from typing import TypeVar
 
 import numpy as np
@@ -41,13 +42,16 @@ class Joined:
     """What picture and sound say together.
 
     ``orders``: (first to last, probability), the likeliest first, adding up to 1. ``offset``: sound against
-    picture as this slap itself says. ``heard``: how many of the hands were heard, on average.
+    picture as this slap itself says. ``heard``: how many of the hands were heard, on average. ``apart``: for two
+    hands, how much later the second landed than the first, with its doubt (what both share, as the offset of the
+    sound, is no part of it).
     """
 
     orders: tuple[tuple[tuple[object, ...], float], ...]
     instants: Mapping[object, Instant]
     offset: Offset
     heard: float
+    apart: Mapping[tuple[object, object], Instant] = field(default_factory=dict)
 
     def first(self) -> dict[object, float]:
         """For each, the probability of having been first."""
@@ -80,9 +84,14 @@ def joined(
     alone = {who: seen[who] for who in hands}
     window = _near(alone, heard, start)
     if len(hands) < 2 or len(window) < 2:
-        return Joined(_ranked(order_probabilities(alone)), dict(alone.items()), start, 0.0)
+        apart = {
+            (a, b): Instant(alone[b].at_ns - alone[a].at_ns, round(math.hypot(alone[a].sd_ns, alone[b].sd_ns)))
+            for a, b in combinations(hands, 2)
+        }
+        return Joined(_ranked(order_probabilities(alone)), dict(alone.items()), start, 0.0, apart)
     total: dict[tuple[object, ...], float] = {}
     moments = {who: [0.0, 0.0] for who in hands}
+    gaps = {pair: [0.0, 0.0] for pair in combinations(hands, 2)}
     shift = [0.0, 0.0]
     heard_mean = 0.0
     for weight, mean, variance, pairs in _assignments([alone[w] for w in hands], window, start, hears):
@@ -99,6 +108,10 @@ def joined(
                 moments[who][0] += weight * share * instant.at_ns
                 moments[who][1] += weight * share * (instant.at_ns - alone[who].at_ns) ** 2
                 moments[who][1] += weight * share * instant.sd_ns**2
+            for (a, b), gap in gaps.items():
+                later = given[b].at_ns - given[a].at_ns
+                gap[0] += weight * share * later
+                gap[1] += weight * share * (float(later) ** 2 + given[a].sd_ns ** 2 + given[b].sd_ns ** 2)
             for order, p in order_probabilities(given).items():
                 total[order] = total.get(order, 0.0) + weight * share * p
     instants: dict[object, Instant] = {}
@@ -106,7 +119,11 @@ def joined(
         centre = first - alone[who].at_ns
         instants[who] = Instant(round(first), round(math.sqrt(max(second - centre * centre, 1.0))))
     spread = math.sqrt(max(shift[1] - shift[0] ** 2, 1.0))
-    return Joined(_ranked(total), instants, Offset(round(shift[0]), round(spread)), heard_mean)
+    between: dict[tuple[object, object], Instant] = {
+        pair: Instant(round(mean), round(math.sqrt(max(square - mean * mean, 1.0))))
+        for pair, (mean, square) in gaps.items()
+    }
+    return Joined(_ranked(total), instants, Offset(round(shift[0]), round(spread)), heard_mean, between)
 
 
 def finish_of(
