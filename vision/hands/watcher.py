@@ -105,6 +105,11 @@ class HandWatcher:
         """The pictures kept for measuring."""
         return tuple(self._looks)
 
+    @property
+    def shutter(self) -> Shutter | None:
+        """What is taken for known of a rolling shutter; None: nothing, and lines count as taken at once."""
+        return self._shutter
+
     def hides(self, pile: Pile) -> bool:
         """Whether an arm hides part of the pile in the latest picture."""
         return any(pile in hand.over for hand in self.hands)
