@@ -10,16 +10,17 @@ import numpy as np
 import pytest
 
 from referee.cards import Card, Pile, shipped_deck
-from referee.events import Amend, Confirm, Insert, Shown, Slap, Tick
+from referee.events import Amend, Confirm, Finish, Insert, Shown, Slap, Tick
 from referee.game import set_up
 from referee.games.snap import GAME
 from referee.instant import Instant
 from referee.match import Match
 from vision.films.film import FilmOrder, make_film
+from vision.hands.order import Offset, joined
 from vision.narrator import Telling
 from vision.pipeline import Looked
 from vision.table import Table
-from vision.verdict import judge_slap, slaps_in
+from vision.verdict import Conditions, judge_slap, slaps_in
 from web.cli import main
 from web.table_watch import watch
 
@@ -92,7 +93,7 @@ def test_verdicts_take_the_hands_that_belong_together() -> None:
     course = [*(t.event for t in MATCHED), slap(1, 950), slap(0, 975), slap(0, 9000)]
     verdicts = [judge_slap(slaps, 2, 0.99, finish) for slaps, finish in slaps_in(course)]
     assert [(v.order, v.first, v.grade) for v in verdicts] == [((1, 0), 1, "A"), ((0,), 0, "A")]
-    assert verdicts[0].in_words(("Ana", "Ben")) == "Ben first by 25 ± 4 ms (P 1.000). Grade A"
+    assert verdicts[0].in_words(("Ana", "Ben")) == "Ben first by 25 ± 4 ms (P 0.999). Grade A"
     assert verdicts[0].to_json()["margin_ms"] == 25.0
 
 
@@ -100,7 +101,35 @@ def test_hands_too_close_to_call_are_said_to_be() -> None:
     verdict = judge_slap([slap(1, 950), slap(0, 953)], 2, 0.99)
     assert verdict.first is None
     assert verdict.grade == "C"
-    assert verdict.in_words(("Ana", "Ben")).startswith("Too close to call: Ben before Ana by 3 ± 4 ms")
+    assert verdict.in_words(("Ana", "Ben")).startswith("too close to call: Ben or Ana (P 0.760), 3 ± 4 ms apart")
+
+
+def test_a_verdict_says_what_it_was_reached_under_and_what_kept_its_grade_down() -> None:
+    rough = Slap(at=Instant(990 * MS, 70 * MS), seat=0, pile=SPOT)
+    verdict = judge_slap([slap(1, 950), rough], 2, 0.99)
+    made = Conditions(fps=59.94, read_out_ns=11 * MS, read_out_estimated=True, sound=False)
+    told = verdict.in_words(("Ana", "Ben"), made)
+    assert told.endswith("60 fps, rolling shutter 11 ms estimated, no sound. Grade D")
+    assert verdict.reasons(("Ana", "Ben"))[1:] == ("Ana’s hand only to 70 ms",)
+
+
+def test_a_hand_only_roughly_timed_leaves_a_decision_its_second_grade() -> None:
+    late = Slap(at=Instant(1600 * MS, 70 * MS), seat=0, pile=SPOT)
+    assert judge_slap([slap(1, 950), late], 2, 0.99).grade == "B"
+
+
+def test_where_sound_tells_the_gap_the_margin_is_the_joint_one() -> None:
+    """Two hands seen to 10 ms each, heard to the tenth of one: their gap is known far better than either."""
+    seen = {0: Instant(1_000 * MS, 10 * MS), 1: Instant(1_030 * MS, 10 * MS)}
+    heard = (Instant(1_005 * MS, MS // 5), Instant(1_033 * MS, MS // 5))
+    both = joined(seen, heard, Offset(4 * MS, 3 * MS), hears=0.97)
+    finish = Finish(at=seen[1], pile=SPOT, orders=both.orders)
+    slaps = [Slap(at=at, seat=seat, pile=SPOT) for seat, at in seen.items()]
+    verdict = judge_slap(slaps, 2, 0.99, finish, both)
+    assert verdict.first == 0
+    assert verdict.margin_ns == pytest.approx(28 * MS, abs=2 * MS)
+    assert verdict.margin_sd_ns < 6 * MS
+    assert "sound aligned" in verdict.in_words(("Ana", "Ben"), Conditions(fps=60.0, read_out_ns=0, sound=True))
 
 
 # --- the command ---------------------------------------------------------------------------------------

@@ -84,7 +84,7 @@ def joined(
     alone = {who: seen[who] for who in hands}
     window = _near(alone, heard, start)
     if len(hands) < 2 or len(window) < 2:
-        apart = {
+        apart: dict[tuple[object, object], Instant] = {
             (a, b): Instant(alone[b].at_ns - alone[a].at_ns, round(math.hypot(alone[a].sd_ns, alone[b].sd_ns)))
             for a, b in combinations(hands, 2)
         }
