@@ -10,12 +10,13 @@ import pytest
 
 from vision.training.calibrate import Reading, best_temperature
 from vision.training.cards_art import BACK, NOTHING
+from vision.training.classify import Pool, normalised
 from vision.training.cli import main
-from vision.training.reader import Pool, augmented, normalised
+from vision.training.reader import augmented
 
 
 def test_training_imports_without_torch() -> None:
-    code = "import sys, vision.training.cli, vision.training.reader, vision.training.detector; print('torch' in sys.modules)"
+    code = "import sys, vision.training.cli, vision.training.reader, vision.training.index_reader, vision.training.detector; print('torch' in sys.modules)"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "False"
 

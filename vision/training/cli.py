@@ -31,12 +31,13 @@ def _parser() -> argparse.ArgumentParser:
     artwork.add_argument("--out", type=Path, required=True, metavar="DIR")
     artwork.set_defaults(run=_artwork)
 
-    compose = commands.add_parser("compose", help="render training pictures: tables, or crops of single cards")
+    compose = commands.add_parser("compose", help="render training pictures: tables, or crops of cards or corners")
     compose.add_argument("--artwork", type=Path, required=True, metavar="DIR")
     compose.add_argument("--out", type=Path, required=True, metavar="DIR")
-    compose.add_argument("--kind", choices=["tables", "crops"], default="tables")
+    compose.add_argument("--kind", choices=["tables", "crops", "indices"], default="tables")
     compose.add_argument("--count", type=int, default=500)
     compose.add_argument("--seed", type=int, default=1)
+    compose.add_argument("--crowded", type=float, default=0.0, help="share of tables with cards laid on each other")
     compose.add_argument("--held-out", action="store_true", help="crops of the decks that no training sees")
     compose.set_defaults(run=_compose)
 
@@ -44,6 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     photos.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
     photos.add_argument("--out", type=Path, required=True, metavar="DIR")
     photos.add_argument("--repeats", type=int, default=6, help="crops of each card, each cut and lit anew")
+    photos.add_argument("--four", action="store_true", help="these decks print their index in all four corners")
     photos.add_argument("--never-mirrored", action="store_true", help="no picture of these sets is flipped")
     photos.set_defaults(run=_photos)
 
@@ -54,12 +56,18 @@ def _parser() -> argparse.ArgumentParser:
     reader.add_argument("--frozen", type=int, default=0, help="first layers that keep their weights")
     reader.set_defaults(run=_reader)
 
+    index = commands.add_parser("index", help="train the reader of index corners for a while, resuming, and export it")
+    _training(index, rate=1.5e-3, steps=4000)
+    index.add_argument("--crops", type=Path, required=True, metavar="DIR", help="index-train-*.npz, index-real-train-*")
+    index.set_defaults(run=_index)
+
     detector = commands.add_parser("detector", help="train the detector for a while, resuming, and export it")
     _training(detector, rate=4e-4, steps=1600)
     detector.add_argument("--rendered", type=Path, action="append", default=[], metavar="DIR")
     detector.add_argument("--real", type=Path, action="append", default=[], metavar="DIR")
     detector.add_argument("--side", type=int, default=448)
     detector.add_argument("--frozen", type=int, default=3)
+    detector.add_argument("--zoomed", type=float, default=0.3, help="share of views that look closely at corners")
     detector.set_defaults(run=_detector)
     return parser
 
@@ -89,15 +97,21 @@ def _compose(args: argparse.Namespace) -> int:
         name = f"{'held' if args.held_out else 'train'}-{args.seed:02d}.npz"
         compose_crops(args.artwork, args.out / name, args.count, args.seed, args.held_out)
         return 0
+    if args.kind == "indices":
+        from vision.training.index_reader import compose_index_crops
+
+        compose_index_crops(args.artwork, args.out / f"index-train-{args.seed:02d}.npz", args.count, args.seed)
+        return 0
     from vision.training.compose import compose_scenes
 
-    compose_scenes(args.artwork, args.out, args.count, args.seed)
+    compose_scenes(args.artwork, args.out, args.count, args.seed, crowded=args.crowded)
     return 0
 
 
 def _photos(args: argparse.Namespace) -> int:
     from vision.cards.reader import FaceReader
     from vision.training.boxes import write_real
+    from vision.training.index_reader import photo_crops, save
     from vision.training.photos import Labeller, held_out, real_crops
 
     labeller, reader = Labeller.shipped(), FaceReader.shipped()
@@ -113,19 +127,35 @@ def _photos(args: argparse.Namespace) -> int:
             pictures = write_real(chosen, args.out / f"boxes-{kind}", name)
             crops, classes = real_crops(chosen, rng, repeats, reader, not args.never_mirrored)
             np.savez(args.out / f"real-{kind}-{name}.npz", crops=crops, classes=classes)
+            indices = photo_crops(chosen, rng, args.four, not args.never_mirrored)
+            save(indices, args.out / f"index-real-{kind}-{name}.npz")
             mirrored = sum(photo.mirrored for photo in chosen)
-            sys.stdout.write(f"{name} {kind}: {pictures} pictures, {len(classes)} crops, {mirrored} mirrored\n")
+            counts = f"{pictures} pictures, {len(classes)} crops, {len(indices)} of indices, {mirrored} mirrored"
+            sys.stdout.write(f"{name} {kind}: {counts}\n")
     return 0
 
 
 def _reader(args: argparse.Namespace) -> int:
-    from vision.training.reader import Plan, export, train
+    from vision.training.classify import Plan
+    from vision.training.reader import export, train
 
     rendered = (args.crops,) if args.data in ("both", "rendered") else ()
     real = (args.crops,) if args.data in ("both", "real") else ()
     plan = Plan(
         args.out, args.minutes, args.steps, rendered, real, start=args.start, rate=args.rate,
         seed=args.seed, threads=args.threads, frozen=args.frozen,
+    )  # fmt: skip
+    export(train(plan, sys.stdout), args.out / "model.onnx")
+    return 0
+
+
+def _index(args: argparse.Namespace) -> int:
+    from vision.training.classify import Plan
+    from vision.training.index_reader import export, train
+
+    plan = Plan(
+        args.out, args.minutes, args.steps, (args.crops,), (args.crops,), start=args.start, rate=args.rate,
+        seed=args.seed, threads=args.threads,
     )  # fmt: skip
     export(train(plan, sys.stdout), args.out / "model.onnx")
     return 0
@@ -138,7 +168,7 @@ def _detector(args: argparse.Namespace) -> int:
         raise ValueError("--start: expected ultralytics weights with oriented boxes to begin from, got none")
     plan = Plan(
         args.start, args.out, tuple(args.rendered), tuple(args.real), args.minutes, args.steps, side=args.side,
-        rate=args.rate, frozen=args.frozen, seed=args.seed, threads=args.threads,
+        rate=args.rate, zoomed=args.zoomed, frozen=args.frozen, seed=args.seed, threads=args.threads,
     )  # fmt: skip
     export(args.start, train(plan, sys.stdout), args.out / "model.onnx")
     return 0

@@ -13,7 +13,7 @@ from vision.training.artwork import Deck, Image
 from vision.training.cards_art import BACK, CARDS, JOKER, Rng, Shelf, printed
 from vision.training.crops import Quad, lay
 from vision.training.light import light, take
-from vision.training.surfaces import Textures, draw_chips, draw_hand, surface, thing
+from vision.training.surfaces import Textures, draw_chips, draw_hand, pale_table, surface, thing
 
 #: A card's shape, short side by long side: poker 63 × 88 mm, bridge 57 × 88.
 POKER, BRIDGE = 63 / 88, 57 / 88
@@ -29,6 +29,9 @@ CORNERS_LABELLED = "# corners labelled"
 
 #: An index is labelled where at least this share of it can be seen.
 INDEX_SEEN = 0.7
+
+#: Of tables laid for the count, the share that is as pale as the cards.
+PALE = 0.5
 
 #: A card is labelled where at least this share of it can be seen: half an index corner's strip in a fan.
 LABELLED_ABOVE = 0.16
@@ -67,9 +70,10 @@ class Scene:
     hands: tuple[Quad, ...]
 
 
-def compose(shelf: Shelf, textures: Textures, rng: Rng, side: int = 512) -> Scene:
-    """A table with cards, `side` pixels square."""
-    image = surface(side, side, textures, rng)
+def compose(shelf: Shelf, textures: Textures, rng: Rng, side: int = 512, crowded: bool = False) -> Scene:
+    """A table with cards, `side` pixels square; `crowded`: laid on each other, most on a table as pale as they are."""
+    pale = crowded and rng.random() < PALE
+    image = pale_table(side, side, rng) if pale else surface(side, side, textures, rng)
     long = float(np.exp(rng.normal(np.log(150.0), 0.38)) * side / 512)
     long = float(np.clip(long, 50 * side / 512, 330 * side / 512))
     short = long * (POKER if rng.random() < 0.8 else BRIDGE)
@@ -86,12 +90,12 @@ def compose(shelf: Shelf, textures: Textures, rng: Rng, side: int = 512) -> Scen
     if rng.random() < 0.12:
         draw_chips(image, long * 0.5, rng)
     deck = shelf.deck(rng)
-    places = _layout(short, long, side, rng)
+    places = _crowd(short, long, side, rng) if crowded else _layout(short, long, side, rng)
     owner = np.full((side, side), -1, np.int16)
     quads: list[Quad] = []
     numbers: list[int] = []
     areas: list[float] = []
-    shadow = float(rng.uniform(0, 0.6))
+    shadow = float(rng.uniform(0, 0.6 if not pale else 0.35))
     design = shelf.back(rng)
     whole_sheet = rng.random() < 0.06  # everything face down
     for place, face_down in places:
@@ -118,7 +122,7 @@ def compose(shelf: Shelf, textures: Textures, rng: Rng, side: int = 512) -> Scen
         four = number < 52 and has_four_indices(shelf, deck, rng)
         indices = index_quads(quad, four) if number < 52 else ()
         laid.append(Laid(quad, number, seen, tuple(index for index in indices if _in_sight(index, owner, k))))
-    hard = float(rng.uniform(0, 1))
+    hard = float(rng.uniform(0, 0.6 if pale else 1))
     image = take(light(image, rng, hard), rng, float(rng.uniform(0, 1)), scale=min(1.2, long / 150))
     return Scene(image, tuple(laid), owner, tuple(hands))
 
@@ -245,6 +249,45 @@ def _layout(short: float, long: float, side: int, rng: Rng) -> list[tuple[Quad, 
     return places[:40]
 
 
+def _crowd(short: float, long: float, side: int, rng: Rng) -> list[tuple[Quad, bool]]:
+    """Cards laid out for the count, or thrown down: fans, rows and heaps in which most cards are partly covered."""
+    card = _rectangle(short, long)
+    places: list[tuple[Quad, bool]] = []
+    backs = 0.0 if rng.random() < 0.7 else 0.2
+    for _ in range(int(rng.integers(1, 4))):
+        at = rng.uniform(-0.4, 0.4, 2) * side
+        turn = rng.uniform(0, 360)
+        count = int(rng.integers(2, 9)) if rng.random() < 0.75 else int(rng.integers(8, 22))
+        kind = rng.random()
+        if kind < 0.4:  # a row or a bent line, each card a little off the last, its index showing
+            sideways = rng.random() < 0.6
+            step = rng.uniform(0.13, 0.55) * short if sideways else rng.uniform(0.2, 0.5) * long
+            drift, bend = rng.normal(0, 0.08, 2) * long, rng.normal(0, 4)
+            spot, lean = np.zeros(2), 0.0
+            for _ in range(count):
+                places.append((_moved(_moved(card, lean, spot), turn, at), rng.random() < backs))
+                heading = np.deg2rad(lean)
+                ahead = np.array([step, 0.0]) if sideways else np.array([0.0, step])
+                ahead = ahead * np.exp(rng.normal(0, 0.25)) + drift * rng.uniform(0, 1)
+                cos, sin = np.cos(heading), np.sin(heading)
+                spot = spot + np.array([cos * ahead[0] - sin * ahead[1], sin * ahead[0] + cos * ahead[1]])
+                lean += bend + rng.normal(0, 4)
+        elif kind < 0.6:  # a fan
+            spread, radius = rng.uniform(3, 16), rng.uniform(0.9, 2.2) * long
+            for k in range(count):
+                lean = (k - (count - 1) / 2) * spread + rng.normal(0, 2)
+                fanned = _moved(card + np.array([0.0, -radius]), lean, np.array([0.0, radius * 0.8]))
+                places.append((_moved(fanned, turn, at), rng.random() < backs))
+        else:  # thrown down near each other
+            loose = rng.uniform(0.2, 0.8)
+            for _ in range(min(count, 9)):
+                spot = at + rng.normal(0, loose, 2) * long
+                places.append((_moved(card, turn + rng.normal(0, 50), spot), rng.random() < backs))
+    if rng.random() < 0.5:
+        places = [places[k] for k in rng.permutation(len(places))] if rng.random() < 0.2 else places[::-1]
+    return places[:45]
+
+
 def _around_hand(mask: npt.NDArray[np.bool_], reach: npt.NDArray[np.float64], size: float) -> Quad:
     """A box about the hand, not the arm: what of the mask lies within a hand's length of the finger tips."""
     rows, columns = np.nonzero(mask)
@@ -288,15 +331,15 @@ def scene_lines(scene: Scene) -> list[str]:
     return lines
 
 
-def compose_scenes(cache: Path, out: Path, count: int, seed: int, side: int = 512) -> None:
-    """Write `count` pictures and label files to `out/images` and `out/labels`."""
+def compose_scenes(cache: Path, out: Path, count: int, seed: int, side: int = 512, crowded: float = 0.0) -> None:
+    """Write `count` pictures and label files to `out/images` and `out/labels`, a share of them `crowded`."""
     rng = np.random.default_rng(seed)
     shelf = Shelf.open(cache)
     textures = Textures.read(cache, np.random.default_rng(seed + 1))
     for folder in ("images", "labels"):
         (out / folder).mkdir(parents=True, exist_ok=True)
     for i in range(count):
-        scene = compose(shelf, textures, rng, side)
+        scene = compose(shelf, textures, rng, side, rng.random() < crowded)
         name = f"rendered-{seed:04d}-{i:05d}"
         cv2.imwrite(str(out / "images" / f"{name}.jpg"), scene.image, [cv2.IMWRITE_JPEG_QUALITY, 93])
         (out / "labels" / f"{name}.txt").write_text(

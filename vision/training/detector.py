@@ -16,12 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from vision.training.boxes import Sample, window
+from vision.training.half import bfloat16_is_fast
 from vision.training.light import light
 from vision.training.torchvision_stub import install
 
 #: Longer side of a card in the network's input, pixels: what the finder scales pictures to, and what it zooms to
-#: where cards overlap and their index corners are looked for; and how often a view is drawn at the latter.
-CARD_PX, ZOOMED_PX, ZOOMED = 150.0, 290.0, 0.3
+#: where cards overlap and their index corners are looked for.
+CARD_PX, ZOOMED_PX = 150.0, 290.0
 
 CLASSES = ("card face", "card back", "corner")
 
@@ -35,6 +36,7 @@ class Plan:
 
     start: ultralytics weights to begin from; out: the folder of the checkpoint, taken up where it lies.
     minutes: wall time of this piece; steps: the whole schedule's length over all pieces.
+    zoomed: the share of views, of pictures with labelled corners, at ZOOMED_PX.
     frozen: how many first layers keep their weights (the first five are edge and texture filters, and cost half).
     """
 
@@ -48,6 +50,7 @@ class Plan:
     batch: int = 8
     rate: float = 4e-4
     real_share: float = 0.5
+    zoomed: float = 0.3
     frozen: int = 3
     seed: int = 1
     threads: int = 1
@@ -104,8 +107,9 @@ def train(plan: Plan, log: Any = None) -> Path:
     net = net.to(memory_format=torch.channels_last)
     loss_of = v8OBBLoss(net)
     rng = np.random.default_rng([plan.seed, step])
-    pools = [[Sample.read(file) for folder in folders for file in sorted((folder / "images").glob("*.jpg"))]
-             for folders in (plan.rendered, plan.real)]  # fmt: skip
+    pools: list[list[Sample]] = [[], []]
+    _fill(pools, plan)
+    half = bfloat16_is_fast()
     net.train()
     for layer in net.model[: plan.frozen]:
         layer.eval()
@@ -116,7 +120,7 @@ def train(plan: Plan, log: Any = None) -> Path:
             warm = min(1.0, (step + 1) / 60)
             group["lr"] = plan.rate * warm * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * step / plan.steps)))
         images, targets = batch(pools, plan, rng)
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast("cpu", torch.bfloat16, enabled=half):
             told = net(torch.from_numpy(images).to(memory_format=torch.channels_last))
         told = {
             key: value.float() if torch.is_tensor(value) else [part.float() for part in value]
@@ -147,8 +151,18 @@ def train(plan: Plan, log: Any = None) -> Path:
         if time.monotonic() - saved > 150:
             saved = time.monotonic()
             _save(checkpoint, net, mean, optimiser, step)
+            _fill(pools, plan)
     _save(checkpoint, net, mean, optimiser, step)
     return checkpoint
+
+
+def _fill(pools: list[list[Sample]], plan: Plan) -> None:
+    """Add to the pools what has been composed by now: composing may still be adding pictures."""
+    for pool, folders in zip(pools, (plan.rendered, plan.real), strict=True):
+        known = {sample.path for sample in pool}
+        labels = [file for folder in folders for file in sorted((folder / "labels").glob("*.txt"))]
+        pictures = [file.parent.parent / "images" / f"{file.stem}.jpg" for file in labels]
+        pool.extend(Sample.read(picture) for picture in pictures if picture not in known)
 
 
 def batch(
@@ -166,7 +180,7 @@ def batch(
         image = cv2.imread(str(sample.path))
         if image is None:
             raise ValueError(f"{sample.path}: expected a picture")
-        zoomed = sample.corners_labelled and rng.random() < ZOOMED
+        zoomed = sample.corners_labelled and rng.random() < plan.zoomed
         long = ZOOMED_PX if zoomed else CARD_PX
         view, found, classes = window(np.asarray(image, np.uint8), sample.quads, sample.classes, plan.side, long, rng)
         if real and rng.random() < 0.6:

@@ -1,18 +1,10 @@
-"""Training the reader of index corners: what rank and suit a printed corner shows, when the rest is covered.
-
-``python -m vision.training.index_reader compose --artwork DIR --out CROPS.npz``, then
-``… train CROPS.npz … --out card-index.onnx``. Pictures and labels come from the same scenes as the detector's.
-"""
+"""Training the reader of index corners: what rank and suit a printed corner shows, when the rest is covered."""
 
 from __future__ import annotations
 
-import argparse
-import pickle
-import sys
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import cv2
 import numpy as np
@@ -20,23 +12,66 @@ import numpy.typing as npt
 
 from vision.cards.fans import INDEX_SIZE_PX, index_crop
 from vision.cards.photo import open_photo
-from vision.training.cards_art import CARDS, Shelf
+from vision.training import classify
+from vision.training.cards_art import CARDS, Rng, Shelf
+from vision.training.classify import Plan, Pool, convolution, drawn, normalised, relit
 from vision.training.compose import compose, index_quads
 from vision.training.light import light, take
+from vision.training.photos import TOLD_ABOVE, Photo, in_a_mirror
 from vision.training.surfaces import Textures
 
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
 Image = npt.NDArray[np.uint8]
-Rng = np.random.Generator
 
 #: Standard cards, then what is no index, or one upside down.
 CLASSES = (*CARDS[:52], "nothing")
 NOTHING = len(CLASSES) - 1
 
+WIDTHS = (24, 48, 96, 96, 128)
+
 #: Crops of each index, each cut anew as a detector would: shifted, turned and stretched by so much of its size.
-REPEATS, SHIFT, TURN_DEGREES, STRETCH = 3, 0.07, 6.0, 0.1
+REPEATS, SHIFT, TURN_DEGREES, STRETCH = 2, 0.07, 6.0, 0.1
 
 #: Share of the crops that show no index, and of those the share that is an index upside down.
 NOTHINGS, UPSIDE_DOWN = 0.25, 0.6
+
+#: Share of the tables on which cards lie on each other.
+CROWDED = 0.7
+
+
+def network() -> nn.Module:
+    """(n, 3, 80, 48) float32 RGB, normalised, to (n, 53) logits; 0.7 M weights, 48 M products a crop.
+
+    Where in the crop something is printed counts (the rank above the suit), so nothing is pooled away at the end.
+    """
+    from torch import nn
+
+    class IndexReader(nn.Module):  # type: ignore[misc]  # torch is Any to the type checker
+        """Convolutions `f` and head `h`."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            a, b, c, d, last = WIDTHS
+            self.f = nn.Sequential(
+                convolution(3, a, 2),
+                convolution(a, b, 1),
+                nn.MaxPool2d(2),
+                convolution(b, c, 1),
+                convolution(c, d, 1),
+                nn.MaxPool2d(2),
+                convolution(d, last, 1),
+            )
+            cells = INDEX_SIZE_PX[0] * INDEX_SIZE_PX[1] // 64
+            self.h = nn.Sequential(nn.Flatten(), nn.Dropout(0.3), nn.Linear(last * cells, len(CLASSES)))
+
+        def forward(self, x: torch.Tensor, frozen: int = 0) -> torch.Tensor:
+            logits: torch.Tensor = self.h(self.f(x))
+            return logits
+
+    return IndexReader()
 
 
 def cut_loosely(image: Image, quad: npt.NDArray[np.floating], rng: Rng) -> Image:
@@ -55,9 +90,30 @@ def cut_loosely(image: Image, quad: npt.NDArray[np.floating], rng: Rng) -> Image
     return index_crop(image, cut.astype(np.float32))
 
 
+def compose_index_crops(cache: Path, out: Path, count: int, seed: int) -> None:
+    """Write about `count` crops of the indices that show on rendered tables, and of what is none, to an .npz file."""
+    rng = np.random.default_rng(seed)
+    shelf = Shelf.open(cache)
+    textures = Textures.read(cache, np.random.default_rng(seed + 1))
+    made: list[tuple[Image, int]] = []
+    while len(made) < count:
+        made += scene_crops(shelf, textures, rng)
+    save(made, out)
+
+
+def save(made: Sequence[tuple[Image, int]], out: Path) -> None:
+    """Write crops and classes to an .npz file, whole or not at all."""
+    shape = (0, INDEX_SIZE_PX[1], INDEX_SIZE_PX[0], 3)
+    crops = np.stack([crop for crop, _ in made]) if made else np.zeros(shape, np.uint8)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    scratch = out.with_suffix(".part.npz")
+    np.savez(scratch, crops=crops, classes=np.array([number for _, number in made], np.int16))
+    scratch.rename(out)
+
+
 def scene_crops(shelf: Shelf, textures: Textures, rng: Rng) -> list[tuple[Image, int]]:
     """Crops and classes of one composed table."""
-    scene = compose(shelf, textures, rng, int(rng.choice([512, 640, 800])))
+    scene = compose(shelf, textures, rng, int(rng.choice([512, 640, 800])), rng.random() < CROWDED)
     crops = []
     shown = [(index, card.number) for card in scene.cards for index in card.indices if card.number < 52]
     for index, number in shown:
@@ -77,143 +133,54 @@ def _nothing(image: Image, index: npt.NDArray[np.floating], rng: Rng) -> Image:
     return cut_loosely(image, index + away, rng)
 
 
-def photo_crops(photos: Sequence[Any], rng: Rng) -> list[tuple[Image, int]]:
-    """Crops and classes from labelled photographs (`vision.training.photos.Photo`), mirrored ones left out."""
-    crops = []
+def photo_crops(photos: Sequence[Photo], rng: Rng, four: bool, may_be_mirrored: bool) -> list[tuple[Image, int]]:
+    """Crops and classes from labelled photographs, of indices that no other card covers.
+
+    four: the deck prints its indices in all four corners. Of a set that `may_be_mirrored`, mirrored photographs are
+    turned back, and those of which it can't be told are left out.
+    """
+    crops: list[tuple[Image, int]] = []
     for photo in photos:
-        if photo.mirrored:
+        if may_be_mirrored and abs(photo.upright_gain) < TOLD_ABOVE:
             continue
-        image = open_photo(photo.path)
-        for card in photo.cards:
+        image, cards = open_photo(photo.path), photo.cards
+        if may_be_mirrored and photo.mirrored:
+            image, cards = in_a_mirror(image, cards)
+        for card in cards:
             if card.label not in CARDS[:52]:
                 continue
-            others = [other.quad for other in photo.cards if other is not card]
-            for index in index_quads(card.quad.astype(np.float64), four="poker_cards" in str(photo.path)):
+            others = [other.quad for other in cards if other is not card]
+            if not photo.mirrored:
+                others += [quad for quad in photo.all_found.quads if np.abs(quad - card.quad).max() > 20]
+            for index in index_quads(card.quad.astype(np.float64), four):
                 middle = tuple(float(value) for value in index.mean(axis=0))
                 if any(cv2.pointPolygonTest(other.astype(np.float32), middle, False) >= 0 for other in others):
                     continue
                 for _ in range(REPEATS):
-                    crop = cut_loosely(image, index, rng)
+                    crop, number = cut_loosely(image, index, rng), CARDS.index(card.label)
+                    if rng.random() < 0.15:
+                        crop, number = np.ascontiguousarray(crop[::-1, ::-1]), NOTHING
                     if rng.random() < 0.5:
                         crop = take(light(crop, rng, 0.7), rng, 0.4, scale=0.7)
-                    crops.append((np.asarray(crop, np.uint8), CARDS.index(card.label)))
+                    crops.append((np.asarray(crop, np.uint8), number))
     return crops
 
 
-def network() -> Any:
-    """(n, 3, 80, 48) float32 RGB, normalised, to (n, 53) logits: four convolutions and one linear layer."""
-    from torch import nn
-
-    def convolution(into: int, out: int, stride: int) -> nn.Sequential:
-        return nn.Sequential(nn.Conv2d(into, out, 3, stride, 1, bias=False), nn.BatchNorm2d(out), nn.ReLU())
-
-    return nn.Sequential(
-        convolution(3, 16, 2),
-        convolution(16, 32, 1),
-        nn.MaxPool2d(2),
-        convolution(32, 64, 1),
-        nn.MaxPool2d(2),
-        convolution(64, 96, 1),
-        nn.Flatten(),
-        nn.Dropout(0.2),
-        nn.Linear(96 * 10 * 6, len(CLASSES)),
-    )
-
-
-def train(files: Sequence[Path], out: Path, minutes: float, seed: int, steps: int) -> None:
-    """Train for a while and write ONNX: input `x` (n, 3, 80, 48), output `y` (n, 53)."""
+def batches(pools: Sequence[Pool], rng: np.random.Generator) -> Iterator[tuple[Any, Any]]:
+    """Endless relit batches: (n, 3, 80, 48) float32 normalised RGB and (n,) classes, as tensors."""
     import torch
 
-    torch.manual_seed(seed)
-    torch.set_num_threads(1)
-    rng = np.random.default_rng(seed)
-    parts = [np.load(file) for file in files]
-    crops = np.concatenate([part["crops"] for part in parts])
-    classes = np.concatenate([part["classes"] for part in parts]).astype(np.int64)
-    order = rng.permutation(len(crops))
-    held, used = order[: len(order) // 20], order[len(order) // 20 :]
-    net = network()
-    optimiser = torch.optim.AdamW(net.parameters(), lr=2e-3, weight_decay=0.02)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 2e-3, total_steps=steps + 1)
-    loss_of = torch.nn.CrossEntropyLoss(label_smoothing=0.05)
-    began = time.monotonic()
-    net.train()
-    for step in range(steps):
-        if time.monotonic() - began > 60 * minutes:
-            break
-        chosen = rng.choice(used, 64)
-        told = net(torch.from_numpy(normalised(varied_light(crops[chosen], rng))))
-        loss = loss_of(told, torch.from_numpy(classes[chosen]))
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        schedule.step()
-        if step % 50 == 0:
-            sys.stdout.write(f"{step} {loss.item():.3f} {(time.monotonic() - began) / 60:.1f} min\n")
-            sys.stdout.flush()
-    net.eval()
-    with torch.no_grad():
-        told = torch.cat([net(torch.from_numpy(normalised(crops[part]))) for part in np.array_split(held, 20)])
-    right = told.argmax(1).numpy() == classes[held]
-    sys.stdout.write(f"held out: {right.mean():.4f} of {len(held)} right\n")
-    shape = (2, 3, INDEX_SIZE_PX[1], INDEX_SIZE_PX[0])
-    torch.onnx.export(
-        net, (torch.zeros(shape),), str(out), input_names=["x"], output_names=["y"],
-        dynamic_axes={"x": {0: "n"}, "y": {0: "n"}}, opset_version=17, dynamo=False,
-    )  # fmt: skip
+    while True:
+        crops, classes = drawn(pools, rng)
+        told = relit(normalised(crops), rng, 1.5)
+        yield torch.from_numpy(np.ascontiguousarray(told)), torch.from_numpy(classes)
 
 
-def varied_light(crops: npt.NDArray[np.uint8], rng: Rng) -> npt.NDArray[np.uint8]:
-    """Crops in other light: gain of each colour and gamma."""
-    gain = np.exp(rng.normal(0, 0.15, (len(crops), 1, 1, 3))) * np.exp(rng.normal(0, 0.2, (len(crops), 1, 1, 1)))
-    gamma = np.exp(rng.normal(0, 0.15, (len(crops), 1, 1, 1)))
-    return np.asarray((255 * (crops / 255.0) ** gamma * gain).clip(0, 255), np.uint8)
+def train(plan: Plan, log: Any = None) -> Path:
+    """Train one piece on ``index-…`` crops; a checkpoint in `plan.out` is taken up where it lies. Its path."""
+    return classify.fit(plan, network, batches, "index-", log)
 
 
-def normalised(crops: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
-    """(n, 3, h, w) float32 RGB, (x / 255 − 0.5) / 0.25."""
-    rgb = crops[..., ::-1].transpose(0, 3, 1, 2).astype(np.float32)
-    return np.ascontiguousarray((rgb / 255 - 0.5) / 0.25, np.float32)
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Compose crops, cut crops from labelled photographs, or train."""
-    parser = argparse.ArgumentParser(prog="python -m vision.training.index_reader", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
-    composing = commands.add_parser("compose")
-    composing.add_argument("--artwork", type=Path, required=True)
-    composing.add_argument("--count", type=int, default=30000)
-    composing.add_argument("--minutes", type=float, default=20)
-    photographs = commands.add_parser("photos")
-    photographs.add_argument("labelled", nargs="+", type=Path, help="pickles of your own, from Labeller.label")
-    training = commands.add_parser("train")
-    training.add_argument("crops", nargs="+", type=Path)
-    training.add_argument("--minutes", type=float, default=20)
-    training.add_argument("--steps", type=int, default=2500)
-    for command in (composing, photographs, training):
-        command.add_argument("--out", type=Path, required=True)
-        command.add_argument("--seed", type=int, default=1)
-    args = parser.parse_args(argv)
-    cv2.setNumThreads(1)
-    rng = np.random.default_rng(args.seed)
-    if args.command == "train":
-        train(args.crops, args.out, args.minutes, args.seed, args.steps)
-        return 0
-    made: list[tuple[Image, int]] = []
-    if args.command == "photos":
-        for file in args.labelled:
-            made += photo_crops(pickle.loads(file.read_bytes()), rng)
-    else:
-        shelf = Shelf.open(args.artwork)
-        textures = Textures.read(args.artwork, np.random.default_rng(args.seed + 1))
-        until = time.monotonic() + 60 * args.minutes
-        while len(made) < args.count and time.monotonic() < until:
-            made += scene_crops(shelf, textures, rng)
-    crops, classes = np.stack([crop for crop, _ in made]), np.array([number for _, number in made], np.int16)
-    np.savez(args.out, crops=crops, classes=classes)
-    sys.stdout.write(f"{len(classes)} crops\n")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def export(checkpoint: Path, onnx_file: Path) -> None:
+    """Write the running mean of the weights as ONNX: input `x` (n, 3, 80, 48), output `y` (n, 53) logits."""
+    classify.export(network, checkpoint, (INDEX_SIZE_PX[1], INDEX_SIZE_PX[0]), onnx_file)

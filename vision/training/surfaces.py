@@ -61,6 +61,16 @@ def surface(tall: int, wide: int, textures: Textures, rng: Rng) -> Image:
     return np.clip(base + _noise(tall, wide, rng, 6.0)[:, :, None] * rng.uniform(0.2, 2.0), 0, 255).astype(np.uint8)
 
 
+def pale_table(tall: int, wide: int, rng: Rng) -> Image:
+    """A white or grey table top, (tall, wide, 3) uint8 BGR, little darker than paper, smooth, at times a cloth."""
+    base = rng.uniform(150, 245) + rng.normal(0, 5, 3)
+    slope = np.linspace(-1, 1, wide, dtype=np.float32)[None, :, None] * rng.normal(0, 14)
+    slope = slope + np.linspace(-1, 1, tall, dtype=np.float32)[:, None, None] * rng.normal(0, 14)
+    grain = rng.normal(0, rng.uniform(0, 2.5), (tall, wide, 1)) if rng.random() < 0.5 else 0.0
+    mottled = _noise(tall, wide, rng, 12.0)[:, :, None] * rng.uniform(0, 0.6)
+    return np.asarray(np.clip(base + slope + grain + mottled, 0, 255), np.uint8)
+
+
 def _noise(tall: int, wide: int, rng: Rng, cell: float) -> npt.NDArray[np.float32]:
     """Smooth noise of standard deviation about 4, (tall, wide) float32."""
     small = rng.normal(0, 6, (max(2, int(tall / cell)), max(2, int(wide / cell)))).astype(np.float32)

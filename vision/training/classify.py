@@ -1,0 +1,234 @@
+"""The loop that trains a classifier of crops, resumable and bounded in time; both readers use it."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vision.training.half import bfloat16_is_fast
+
+if TYPE_CHECKING:
+    from torch import nn
+
+MEAN, STD = 0.5, 0.25
+BATCH = 64
+
+
+@dataclass(slots=True)
+class Pool:
+    """Crops (n, h, w, 3) uint8 BGR and classes (n,) int16 with the chance that one is drawn from here."""
+
+    crops: npt.NDArray[np.uint8]
+    classes: npt.NDArray[np.int16]
+    share: float
+
+    @classmethod
+    def read(cls, files: Sequence[Path], share: float) -> Pool:
+        """All crops of some .npz files."""
+        parts = [np.load(file) for file in files]
+        if not parts:
+            raise ValueError("expected files of crops, got none")
+        crops = np.concatenate([part["crops"] for part in parts])
+        return cls(crops, np.concatenate([part["classes"] for part in parts]), share)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How long to train, on what, into which folder.
+
+    minutes: wall time of this piece; steps: the length of the whole schedule, over all pieces.
+    start: a state dict to begin from. frozen: how many of the first layers keep its weights: the first two are
+    edge filters that fit any card, and leaving them alone saves a third of the time.
+    """
+
+    out: Path
+    minutes: float
+    steps: int
+    rendered: tuple[Path, ...]
+    real: tuple[Path, ...]
+    start: Path | None = None
+    real_share: float = 0.4
+    rate: float = 1.5e-3
+    seed: int = 1
+    threads: int = 2
+    frozen: int = 0
+
+
+Stream = Iterator[tuple[Any, Any]]
+
+
+def fit(
+    plan: Plan,
+    network: Callable[[], nn.Module],
+    stream_of: Callable[[Sequence[Pool], np.random.Generator], Stream],
+    prefix: str = "",
+    log: Any = None,
+) -> Path:
+    """Train one piece; a checkpoint in `plan.out` is taken up where it lies. Returns the checkpoint's path.
+
+    stream_of: endless batches drawn from pools. prefix: of the names of the files of crops.
+    The weights that are kept for use are a running mean (decay 0.998), which a small batch needs.
+    """
+    import torch
+    from torch import nn
+
+    torch.set_num_threads(plan.threads)
+    torch.manual_seed(plan.seed)
+    plan.out.mkdir(parents=True, exist_ok=True)
+    checkpoint = plan.out / "checkpoint.pt"
+    net = network().to(memory_format=torch.channels_last)
+    if plan.start is not None:
+        start_from(net, plan.start)
+    mean = network().to(memory_format=torch.channels_last)
+    mean.load_state_dict(net.state_dict())
+    optimiser = torch.optim.AdamW(net.parameters(), lr=plan.rate, weight_decay=0.02)
+    step = 0
+    if checkpoint.is_file():
+        kept = torch.load(checkpoint, map_location="cpu", weights_only=True)
+        net.load_state_dict(kept["net"])
+        mean.load_state_dict(kept["mean"])
+        optimiser.load_state_dict(kept["optimiser"])
+        step = int(kept["step"])
+    rng = np.random.default_rng([plan.seed, step])
+    loss_of = nn.CrossEntropyLoss(label_smoothing=0.05)
+    half = bfloat16_is_fast()
+    began = saved = time.monotonic()
+    running = 0.0
+    pools = _pools(plan, prefix)
+    stream = stream_of(pools, rng)
+    net.train()
+    net.f[: plan.frozen].eval()
+    while step < plan.steps and time.monotonic() - began < plan.minutes * 60:
+        for group in optimiser.param_groups:
+            warm = min(1.0, (step + 1) / 150)
+            group["lr"] = plan.rate * warm * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * step / plan.steps)))
+        inputs, classes = next(stream)
+        with torch.autocast("cpu", torch.bfloat16, enabled=half):
+            logits = net(inputs.to(memory_format=torch.channels_last), plan.frozen)
+        loss = loss_of(logits.float(), classes)
+        optimiser.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(net.parameters(), 5.0)
+        optimiser.step()
+        decay = min(0.998, (step + 1) / (step + 20))
+        with torch.no_grad():
+            for kept_value, value in zip(mean.state_dict().values(), net.state_dict().values(), strict=True):
+                if kept_value.dtype.is_floating_point:
+                    kept_value.lerp_(value, 1 - decay)
+                else:
+                    kept_value.copy_(value)
+        step += 1
+        running = loss.item() if running == 0.0 else 0.98 * running + 0.02 * loss.item()
+        if log is not None and step % 50 == 0:
+            minutes = (time.monotonic() - began) / 60
+            told = {"step": step, "loss": round(running, 4), "minutes": round(minutes, 1)}
+            print(json.dumps(told), file=log, flush=True)
+        if time.monotonic() - saved > 180:
+            saved = time.monotonic()
+            _save(checkpoint, net, mean, optimiser, step)
+            pools[:] = _pools(plan, prefix)
+    _save(checkpoint, net, mean, optimiser, step)
+    return checkpoint
+
+
+def start_from(net: nn.Module, weights: Path) -> None:
+    """Take over weights of a reader with as many classes or fewer; new classes begin at zero."""
+    import torch
+
+    told = torch.load(weights, map_location="cpu", weights_only=True)
+    own = net.state_dict()
+    for name, value in told.items():
+        if own[name].shape == value.shape:
+            own[name] = value
+        else:
+            own[name][: len(value)] = value
+            own[name][len(value) :] = 0
+    net.load_state_dict(own)
+
+
+def trained(network: Callable[[], nn.Module], checkpoint: Path) -> nn.Module:
+    """A network with the running mean of a checkpoint's weights, ready to be used."""
+    import torch
+
+    net = network()
+    net.load_state_dict(torch.load(checkpoint, map_location="cpu", weights_only=True)["mean"])
+    return net.eval()
+
+
+def export(network: Callable[[], nn.Module], checkpoint: Path, size: tuple[int, int], onnx_file: Path) -> None:
+    """Write the running mean of the weights as ONNX: input `x` (n, 3, *size), output `y` (n, classes) logits.
+
+    size: height and width of a crop, pixels.
+    """
+    import torch
+
+    torch.onnx.export(
+        trained(network, checkpoint),
+        (torch.zeros(2, 3, *size),),
+        str(onnx_file),
+        input_names=["x"],
+        output_names=["y"],
+        dynamic_axes={"x": {0: "n"}, "y": {0: "n"}},
+        opset_version=17,
+        dynamo=False,
+    )
+
+
+def convolution(into: int, out: int, stride: int) -> nn.Sequential:
+    """A 3 × 3 convolution with batch normalisation."""
+    from torch import nn
+
+    return nn.Sequential(nn.Conv2d(into, out, 3, stride, 1, bias=False), nn.BatchNorm2d(out), nn.ReLU())
+
+
+def normalised(crops: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
+    """(n, h, w, 3) uint8 BGR to (n, 3, h, w) float32 RGB as the networks take it."""
+    rgb = crops[..., ::-1].transpose(0, 3, 1, 2).astype(np.float32)
+    return np.ascontiguousarray((rgb / np.float32(255) - np.float32(MEAN)) / np.float32(STD))
+
+
+def relit(inputs: npt.NDArray[np.float32], rng: np.random.Generator, strength: float) -> npt.NDArray[np.float32]:
+    """Normalised crops (n, 3, h, w) in other light: brighter or darker, tinted, lifted; strength 1 is moderate."""
+    n = len(inputs)
+    gain = np.exp(rng.normal(0, 0.12 * strength, (n, 1, 1, 1)) + rng.normal(0, 0.05 * strength, (n, 3, 1, 1)))
+    lift = rng.normal(0, 0.1 * strength, (n, 1, 1, 1))
+    return np.asarray((inputs + 2.0) * gain.astype(np.float32) - 2.0 + lift.astype(np.float32), np.float32)
+
+
+def drawn(pools: Sequence[Pool], rng: np.random.Generator) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    """A batch of crops and classes, from each pool its share."""
+    shares = np.array([pool.share for pool in pools])
+    source = rng.choice(len(pools), BATCH, p=shares / shares.sum())
+    chosen = [pools[k] for k in source]
+    rows = [int(rng.integers(len(pool.classes))) for pool in chosen]
+    crops = np.stack([pool.crops[row] for pool, row in zip(chosen, rows, strict=True)])
+    return crops, np.array([pool.classes[row] for pool, row in zip(chosen, rows, strict=True)], np.int64)
+
+
+def _pools(plan: Plan, prefix: str) -> list[Pool]:
+    """The crops there are by now: composing may still be adding files. At most twelve rendered files are held."""
+    pools = []
+    rendered = [file for folder in plan.rendered for file in sorted(folder.glob(f"{prefix}train-*.npz"))]
+    if rendered:
+        pools.append(Pool.read(rendered[-12:], 1 - plan.real_share if plan.real else 1.0))
+    real = [file for folder in plan.real for file in sorted(folder.glob(f"{prefix}real-train-*.npz"))]
+    if real:
+        pools.append(Pool.read(real, plan.real_share if rendered else 1.0))
+    return pools
+
+
+def _save(path: Path, net: nn.Module, mean: nn.Module, optimiser: Any, step: int) -> None:
+    import torch
+
+    scratch = path.with_suffix(".part")
+    kept = {"net": net.state_dict(), "mean": mean.state_dict(), "optimiser": optimiser.state_dict(), "step": step}
+    torch.save(kept, scratch)
+    scratch.rename(path)
