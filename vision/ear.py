@@ -32,10 +32,13 @@ class Ear:
         while self._kept[0].end_ns < sound.at_ns - KEEP_NS:
             self._kept.popleft()
 
+    def sound(self, from_ns: int, to_ns: int) -> Sound | None:
+        """What is still kept of a stretch, whole pieces; None: nothing."""
+        return joined(s for s in tuple(self._kept) if s.end_ns > from_ns and s.at_ns < to_ns)
+
     def struck(self, from_ns: int, to_ns: int) -> tuple[Instant, ...]:
         """The onsets between two moments of the sound's own clock."""
-        around = [s for s in self._kept if s.end_ns > from_ns - AROUND_NS and s.at_ns < to_ns + AROUND_NS]
-        sound = joined(around)
+        sound = self.sound(from_ns - AROUND_NS, to_ns + AROUND_NS)
         if sound is None:
             return ()
         found = onsets(sound.samples, sound.rate_hz, sound.at_ns)

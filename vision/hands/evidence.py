@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
@@ -11,11 +13,15 @@ from numpy.typing import NDArray
 from scipy import signal  # type: ignore[import-untyped]  # scipy ships no types
 
 from referee.cards import Pile, Seat
+from referee.events import Slap
 from referee.instant import Instant
-from vision.hands.news import Contact
+from vision.ear import Ear
+from vision.frame import Frame
+from vision.hands.news import Contact, HandNews, HandSeen
 from vision.hands.pixels import Array, Image
-from vision.hands.timing import Look
+from vision.hands.timing import Look, Shutter
 from vision.hands.watcher import HandWatcher
+from vision.sources.pieces import Piece, Sound
 from vision.table import Table
 
 #: The strip's lane reaches so far beyond the pile's middle and so far back towards the player.
@@ -24,15 +30,38 @@ _BEYOND_MM, _BACK_MM = 60.0, 260.0
 _LANE_MM = 30.0
 #: Pictures shown around a contact, and how long the strip is before and after it.
 _AROUND = (-3, -2, -1, 0, 1, 2)
-_BEFORE_NS, _AFTER_NS = 200_000_000, 120_000_000
+_BEFORE_NS, _AFTER_NS = 220_000_000, 200_000_000
+#: Sound kept around a contact: beside the strip's time, what sound and picture may be apart.
+_HEARD_NS = 400_000_000
+#: An envelope has one value for so long.
+STEP_NS = 500_000
+#: A slap told belongs to the hand of its seat whose contact lies nearest, and no farther than this.
+_SAME_NS = 700_000_000
+#: Hands kept: about 100 kB each.
+_MOST_HANDS = 2_000
+_JPEG_QUALITY = 85
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shown:
-    """One picture of the evidence, and when it was taken."""
+    """One picture of the evidence, a JPEG file, and when it was taken."""
 
     at_ns: int
-    image: Image
+    jpeg: bytes
+    size_px: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Heard:
+    """What was heard about a contact, on the sound's own clock.
+
+    ``loud``: (n,) highest amplitude above the voices in each `STEP_NS`, the first of which begins at
+    ``starts_ns``, a multiple of it. ``struck``: the onsets.
+    """
+
+    starts_ns: int
+    loud: Array
+    struck: tuple[Instant, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,23 +84,28 @@ class HandEvidence:
     frames: tuple[Shown, ...]
     track_ns: NDArray[np.int64]
     track_mm: Array
+    fitted: bool = False
+    """Whether a stop was fitted to the track."""
+    likeness: float = 0.0
+    speed_mps: float = 0.0
+    heard: Heard | None = None
 
-    def strip_picture(self, width_px: int = 480, row_px: int = 6) -> Image:
-        """The strip drawn big, with the instant as a line and its 95 % interval as a band."""
-        rows = len(self.strip_ns)
-        if rows == 0:
-            return np.zeros((row_px, width_px, 3), np.uint8)
-        big = cv2.resize(self.strip, (width_px, rows * row_px), interpolation=cv2.INTER_NEAREST)
-        low, high = (self._row(self.at.at_ns + sign * 1.96 * self.at.sd_ns) * row_px for sign in (-1, 1))
-        band = big[max(0, round(low)) : max(0, round(high)) + 1]
-        band[:] = (0.65 * band + 0.35 * np.array([60, 200, 255])).astype(np.uint8)
-        middle = round(self._row(self.at.at_ns) * row_px)
-        cv2.line(big, (0, middle), (width_px - 1, middle), (0, 0, 255), 1)
-        return np.asarray(big, dtype=np.uint8)
+    def strip_over_time(self, from_ns: int, to_ns: int, width_px: int) -> Image:
+        """(lane, width, 3) uint8 BGR: the strip with time to the right, each picture as wide as it was the latest.
 
-    def _row(self, at_ns: float) -> float:
-        """Where a time lies between the strip's rows; the middle of a row is its picture's time."""
-        return float(np.interp(at_ns, self.strip_ns, np.arange(len(self.strip_ns)) + 0.5))
+        The pile's side is up. Where there was no picture it is black.
+        """
+        lane = self.strip.shape[1]
+        out = np.zeros((lane, width_px, 3), np.uint8)
+        if not len(self.strip_ns):
+            return out
+        at = from_ns + (np.arange(width_px) + 0.5) * (to_ns - from_ns) / width_px
+        edges = (self.strip_ns[1:] + self.strip_ns[:-1]) / 2
+        rows = np.searchsorted(edges, at)
+        step = float(np.median(np.diff(self.strip_ns))) if len(self.strip_ns) > 1 else 0.0
+        known = (at >= self.strip_ns[0] - step / 2) & (at <= self.strip_ns[-1] + step / 2)
+        out[:, known] = self.strip[rows[known]].transpose(1, 0, 2)[::-1]
+        return out
 
 
 def hand_evidence(watcher: HandWatcher, contact: Contact) -> HandEvidence:
@@ -93,7 +127,126 @@ def hand_evidence(watcher: HandWatcher, contact: Contact) -> HandEvidence:
         frames=_around(looks, watcher.table, contact),
         track_ns=np.zeros(0, np.int64) if timed is None else timed.followed,
         track_mm=np.zeros((0, 4)) if timed is None else timed.moved_mm,
+        fitted=timed is not None and timed.kink is not None,
+        likeness=0.0 if timed is None else timed.likeness,
+        speed_mps=contact.speed_mps,
     )
+
+
+class Witness:
+    """Watches hands as its watcher does, and keeps what each measured contact rests on, pictures and sound.
+
+    Safe to be asked from another thread than the one that watches.
+    """
+
+    def __init__(self, watcher: HandWatcher, *, most: int = _MOST_HANDS) -> None:
+        """``most``: hands that are kept, the newest."""
+        self._watcher = watcher
+        self._ear = Ear()
+        self._due: list[Contact] = []
+        self._unheard: list[HandEvidence] = []
+        self._kept: deque[HandEvidence] = deque(maxlen=most)
+        self._lock = threading.Lock()
+        self._stamps: deque[int] = deque(maxlen=240)
+        self._steps_ns: list[int] = []
+
+    @property
+    def hands(self) -> tuple[HandSeen, ...]:
+        """Those over the table in the latest frame."""
+        return self._watcher.hands
+
+    @property
+    def table(self) -> Table:
+        """The table as it is watched."""
+        return self._watcher.table
+
+    @property
+    def shutter(self) -> Shutter | None:
+        """What is taken for known of a rolling shutter."""
+        return self._watcher.shutter
+
+    @property
+    def has_sound(self) -> bool:
+        """Whether any sound came."""
+        return self._ear.until_ns is not None
+
+    @property
+    def fps(self) -> float:
+        """Pictures a second as their stamps say, by the usual step between them; 0 before there are two."""
+        return 1e9 / float(np.median(self._steps_ns)) if self._steps_ns else 0.0
+
+    def pieces(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
+        """The same pieces of a source, listened to; after the last one all that is kept is complete."""
+        for piece in pieces:
+            if isinstance(piece, Sound):
+                self._ear.hear(piece)
+            yield piece
+        self.finish()
+
+    def watch(self, frame: Frame) -> tuple[HandNews, ...]:
+        """Take the next frame; what became known with it."""
+        if self._stamps and len(self._steps_ns) < 2_000 and frame.at_ns > self._stamps[-1]:
+            self._steps_ns.append(frame.at_ns - self._stamps[-1])
+        self._stamps.append(frame.at_ns)
+        news = self._watcher.watch(frame)
+        self._due += [
+            each for each in news if isinstance(each, Contact) and (each.hand, each.rest_ns) in self._watcher.measured
+        ]
+        for contact in [each for each in self._due if frame.at_ns >= each.at.at_ns + _AFTER_NS]:
+            self._take(contact)
+        until = self._ear.until_ns
+        for found in self._unheard if until is not None else ():
+            if until is not None and until >= found.at.at_ns + _HEARD_NS:
+                self._listen(found)
+        return news
+
+    def finish(self) -> None:
+        """Nothing more comes: complete what waits for later pictures or sound."""
+        for contact in list(self._due):
+            self._take(contact)
+        for found in list(self._unheard):
+            self._listen(found)
+
+    def of(self, slap: Slap) -> HandEvidence | None:
+        """What a slap that was told rests on; None where nothing is kept of it."""
+        with self._lock:
+            own = [kept for kept in self._kept if kept.seat == slap.seat]
+        near = [kept for kept in own if abs(kept.at.at_ns - slap.at.at_ns) <= _SAME_NS]
+        return min(near, key=lambda kept: abs(kept.at.at_ns - slap.at.at_ns), default=None)
+
+    def _take(self, contact: Contact) -> None:
+        self._due.remove(contact)
+        found = hand_evidence(self._watcher, contact)
+        self._watcher.measured.pop((contact.hand, contact.rest_ns), None)
+        with self._lock:
+            self._kept.append(found)
+        self._unheard.append(found)
+
+    def _listen(self, found: HandEvidence) -> None:
+        """Add what was heard about it."""
+        self._unheard = [each for each in self._unheard if each is not found]
+        heard = heard_about(self._ear, found.at.at_ns - _HEARD_NS, found.at.at_ns + _HEARD_NS)
+        if heard is None:
+            return
+        with self._lock:
+            places = [i for i, kept in enumerate(self._kept) if kept is found]
+            for place in places:
+                self._kept[place] = replace(found, heard=heard)
+
+
+def heard_about(ear: Ear, from_ns: int, to_ns: int) -> Heard | None:
+    """What an ear still has of a stretch; None where it has nothing."""
+    sound = ear.sound(from_ns, to_ns)
+    if sound is None:
+        return None
+    first = max(from_ns, sound.at_ns) // STEP_NS
+    last = min(to_ns, sound.end_ns) // STEP_NS
+    if last - first < 2:
+        return None
+    high = _above_voices(sound.samples, sound.rate_hz)
+    edges = ((np.arange(first, last + 1) * STEP_NS - sound.at_ns) * sound.rate_hz / 1e9).astype(np.int64)
+    edges = np.clip(edges, 0, len(high) - 1)
+    return Heard(int(first) * STEP_NS, np.maximum.reduceat(high, edges)[:-1], ear.struck(from_ns, to_ns))
 
 
 def lane_strip(looks: Sequence[Look], table: Table, contact: Contact) -> tuple[Image, NDArray[np.int64]]:
@@ -139,21 +292,20 @@ def _around(looks: Sequence[Look], table: Table, contact: Contact) -> tuple[Show
         if 0 <= k + step < len(looks):
             picture = looks[k + step].picture
             top, left = max(0, round(y - reach)), max(0, round(x - reach))
-            out.append(Shown(looks[k + step].at_ns, picture[top : round(y + reach), left : round(x + reach)].copy()))
+            cut = picture[top : round(y + reach), left : round(x + reach)]
+            if cut.size:
+                out.append(Shown(looks[k + step].at_ns, _as_jpeg(cut), (cut.shape[1], cut.shape[0])))
     return tuple(out)
 
 
-def sound_envelope(
-    sound: NDArray[np.float32], rate_hz: int, starts_ns: int, from_ns: int, to_ns: int, points: int = 600
-) -> tuple[NDArray[np.int64], Array]:
-    """Times in ns and loudness (0 to 1, square root of the peak) of a stretch of sound, for drawing."""
-    first = max(0, int((from_ns - starts_ns) * rate_hz / 1e9))
-    last = min(len(sound), int((to_ns - starts_ns) * rate_hz / 1e9))
-    if last - first < points:
-        return np.zeros(0, np.int64), np.zeros(0)
+def _as_jpeg(picture: Image) -> bytes:
+    good, data = cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY])
+    if not good:
+        raise ValueError(f"picture: expected one that can be a JPEG, got {picture.shape}")
+    return bytes(data)
+
+
+def _above_voices(sound: NDArray[np.float32], rate_hz: int) -> Array:
+    """(n,) amplitude of what lies above most of speech: slaps stand out there."""
     sos = signal.butter(2, min(800.0, 0.3 * rate_hz), "highpass", fs=rate_hz, output="sos")
-    part = np.abs(signal.sosfilt(sos, sound[first:last]))
-    edges = np.linspace(0, len(part), points + 1).astype(int)
-    loud = np.sqrt(np.maximum.reduceat(part, edges[:-1]))
-    times = starts_ns + ((first + (edges[:-1] + edges[1:]) / 2) / rate_hz * 1e9).astype(np.int64)
-    return times, np.asarray(loud / max(float(loud.max()), 1e-9))
+    return np.asarray(np.abs(signal.sosfilt(sos, sound)), dtype=np.float64)

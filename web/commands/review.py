@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +23,11 @@ from vision.pipeline import Pipeline, fits
 from vision.sources.pieces import Piece
 from vision.sources.video import VideoFile
 from vision.table import Table
-from vision.verdict import SlapVerdict, judge_slap, slaps_in
+from vision.verdict import SlapVerdict
 from web.config import Chosen, add_match_options, choose, dealer_seat, read_rules
 from web.games import game_named
 from web.notation import Notation
+from web.report import Judged, Watched, add_report_options, attended, show_report
 from web.table_watch import pipeline_for, watch
 from web.telling import Teller, clock, when
 from web.words import DEFAULT_LANGUAGE, words
@@ -47,6 +48,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--labels", type=Path, metavar="CSV", help="compare a folder of pictures with labels by eye")
     parser.add_argument("--json", action="store_true", help="events, rulings and verdicts as JSON lines")
     parser.add_argument("--record", type=Path, metavar="OUT.jsonl", help="keep the match's log as it was told")
+    add_report_options(parser)
     parser.add_argument("--lang", default=DEFAULT_LANGUAGE, metavar="LANGUAGE", help="the language of the words")
 
 
@@ -79,13 +81,16 @@ def _review_game(path: Path, args: argparse.Namespace) -> None:
     refused: list[tuple[Event, str]] = []
     with VideoFile(path) as video:
         pipeline = pipeline_for(chosen.game, chosen.setup, table.scaled_to(video.info.size_px))
-        for watched in watch(_with_bar(video, video.info.duration_ns), pipeline, match):
+        evidence = attended(pipeline)
+        for watched in watch(evidence.witness.pieces(_with_bar(video, video.info.duration_ns)), pipeline, match):
             refused += watched.refused
     if args.record is not None:
         _record(args.record, chosen, match)
-    lines = _json_lines(chosen, match) if args.json else _lines(chosen, match, args.lang)
+    judged = evidence.judged(match.course, len(match.setup.players), float(match.setup.options["confidence"]))
+    lines = _json_lines(chosen, match, judged) if args.json else _lines(chosen, match, judged, evidence, args.lang)
     for line in lines:
         _say(line)
+    show_report(args, path, judged, evidence, match.setup.players)
     for event, reason in refused:
         _note(f"left out: {dump(event)}: {reason}")
 
@@ -103,19 +108,21 @@ def _watch_slaps(path: Path, args: argparse.Namespace) -> None:
         slapped = spots or frozenset(spot.pile for spot in here.piles)
         hands = HandWatcher(here, timed=slapped)
         pipeline = Pipeline(here, here.layout(), CardReader.shipped(), hands, slapped=slapped)
-        for looked in pipeline.watch(_with_bar(video, video.info.duration_ns)):
+        evidence = attended(pipeline)
+        for looked in pipeline.watch(evidence.witness.pieces(_with_bar(video, video.info.duration_ns))):
             for telling in looked.tellings:
                 if telling.event is None:
                     told.pop(telling.key, None)
                 else:
                     told[telling.key] = telling.event
     course = sorted(told.values(), key=lambda event: event.at.at_ns)
-    for slaps, finish in slaps_in(course):
-        verdict = judge_slap(slaps, len(players), DECIDED, finish)
+    judged = evidence.judged(course, len(players), DECIDED)
+    for verdict in (each.verdict for each in judged):
         if args.json:
             _say(json.dumps(verdict.to_json()))
         else:
-            _say(f"{clock(verdict.instants[0][1].at_ns):>9}  {verdict.in_words(players)}")
+            _say(f"{clock(verdict.instants[0][1].at_ns):>9}  {verdict.in_words(players, evidence.conditions)}")
+    show_report(args, path, judged, evidence, players)
 
 
 def _chosen(args: argparse.Namespace) -> Chosen:
@@ -148,21 +155,14 @@ def _table_beside(path: Path) -> Path:
 # --- what is said --------------------------------------------------------------------------------------
 
 
-def verdicts_of(match: Match[Any]) -> list[tuple[int, SlapVerdict]]:
-    """The verdict of every slap of a match, each with the id of its last event."""
-    confidence = float(match.setup.options["confidence"])
-    players = len(match.setup.players)
-    return [(slaps[-1].id, judge_slap(slaps, players, confidence, finish)) for slaps, finish in slaps_in(match.course)]
-
-
-def _in_order(match: Match[Any]) -> Iterator[Event | Ruling | SlapVerdict]:
+def _in_order(match: Match[Any], judged: Sequence[Judged]) -> Iterator[Event | Ruling | SlapVerdict]:
     """The course as it stands, each ruling after the last event that it rests on, each verdict after its slaps."""
     places = {event.id: place for place, event in enumerate(match.course)}
     after: dict[int, list[Ruling]] = {}
     for ruling in match.rulings:
         last = max((places[number] for number in ruling.because if number in places), default=len(places) - 1)
         after.setdefault(last, []).append(ruling)
-    verdicts = dict(verdicts_of(match))
+    verdicts = {each.slaps[-1].id: each.verdict for each in judged}
     for place, event in enumerate(match.course):
         if not isinstance(event, Tick):
             yield event
@@ -171,9 +171,9 @@ def _in_order(match: Match[Any]) -> Iterator[Event | Ruling | SlapVerdict]:
             yield verdicts[event.id]
 
 
-def _json_lines(chosen: Chosen, match: Match[Any]) -> Iterator[str]:
+def _json_lines(chosen: Chosen, match: Match[Any], judged: Sequence[Judged]) -> Iterator[str]:
     yield dump(chosen.header)
-    for item in _in_order(match):
+    for item in _in_order(match, judged):
         yield json.dumps(item.to_json()) if isinstance(item, SlapVerdict) else dump(item)
     board = match.board
     yield json.dumps(
@@ -184,15 +184,17 @@ def _json_lines(chosen: Chosen, match: Match[Any]) -> Iterator[str]:
     )
 
 
-def _lines(chosen: Chosen, match: Match[Any], language: str) -> Iterator[str]:
+def _lines(
+    chosen: Chosen, match: Match[Any], judged: Sequence[Judged], evidence: Watched, language: str
+) -> Iterator[str]:
     spoken = words(language)
     players = chosen.setup.players
     teller = Teller(chosen.game, players, spoken)
     notation = Notation.of(spoken.verbs(chosen.game.name), players, chosen.setup.deck)
     latest = match.course[-1] if match.course else None
-    for item in _in_order(match):
+    for item in _in_order(match, judged):
         if isinstance(item, SlapVerdict):
-            yield f"{'':>9}  = {item.in_words(players)}"
+            yield f"{'':>9}  = {item.in_words(players, evidence.conditions)}"
         elif isinstance(item, Ruling):
             yield from teller.ruling(item, when(item, match, latest) if latest else 0)
         else:
