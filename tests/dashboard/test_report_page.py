@@ -1,0 +1,122 @@
+"""The page of the evidence: all of a slap on it, nothing of it loaded from elsewhere, and names are only text."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from referee.bad_input import BadInput
+from referee.cards import Pile
+from referee.events import Finish, Slap
+from referee.instant import Instant
+from vision.hands.evidence import HandEvidence, Heard, Shown
+from vision.hands.order import Offset, joined
+from vision.narrator import Raced
+from vision.table import PileSpot, SeatSpot, Table
+from web.report import Watched, report_page, write_report
+from web.words import words
+
+MS = 1_000_000
+SPOT = Pile("spot")
+PLAYERS = ("Ana", "<b>Ben</b>")
+JPEG = b"\xff\xd8\xff\xd9"
+SEEN = {0: Instant(1_000 * MS, 3 * MS), 1: Instant(1_024 * MS, 4 * MS)}
+HEARD = (Instant(1_032 * MS, MS // 5), Instant(1_055 * MS, MS // 5))
+
+
+class Kept:
+    """Stands for a witness who keeps one hand's evidence and has lost the other's."""
+
+    has_sound, fps, shutter = True, 59.94, None
+    table = Table(
+        ((0.0, 0.0), (640.0, 0.0), (640.0, 480.0), (0.0, 480.0)), (640.0, 480.0), (640, 480),
+        (SeatSpot(0, (320.0, 480.0)), SeatSpot(1, (320.0, 0.0))), (PileSpot(SPOT, (320.0, 200.0), 60.0),),
+    )  # fmt: skip
+
+    def of(self, slap: Slap) -> HandEvidence | None:
+        if slap.seat != 0:
+            return None
+        stamps = np.arange(800, 1200, 16, dtype=np.int64) * MS
+        return HandEvidence(
+            seat=0, pile=SPOT, at=SEEN[0], trusted=False, reason="it came to rest smoothly",
+            strip=np.full((len(stamps), 320, 3), 120, np.uint8), strip_ns=stamps, lane_mm=(-260.0, 60.0),
+            frames=tuple(Shown((984 + 16 * k) * MS, JPEG, (20, 20)) for k in range(3)),
+            track_ns=stamps, track_mm=np.zeros((len(stamps), 4)), fitted=True, speed_mps=2.5,
+            heard=Heard(900 * MS, np.linspace(0.0, 1.0, 400), HEARD),
+        )  # fmt: skip
+
+
+@pytest.fixture
+def page() -> str:
+    both = joined(SEEN, HEARD, Offset(31 * MS, 5 * MS), hears=0.97)
+    watched = Watched(Kept(), [Raced(SPOT, SEEN, HEARD, both)], ("The pile was found by itself.",))  # type: ignore[arg-type]
+    course = [Slap(at=at, seat=seat, pile=SPOT) for seat, at in SEEN.items()]
+    course.append(Finish(at=SEEN[1], pile=SPOT, orders=both.orders))  # type: ignore[arg-type]
+    return report_page("clip <1>.mp4", watched.judged(course, 2, 0.99), watched, PLAYERS, words())
+
+
+class Links(HTMLParser):
+    """What a page would load or follow, and how deep its tags are open."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.to: list[str] = []
+        self.tags: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.to += [value or "" for name, value in attrs if name in ("src", "href", "srcset", "action", "poster")]
+
+
+def test_nothing_on_the_page_is_loaded_from_elsewhere_and_nothing_runs(page: str) -> None:
+    links = Links()
+    links.feed(page)
+    assert links.to
+    assert all(link.startswith(("data:", "#")) for link in links.to)
+    assert not {"script", "iframe", "object", "embed", "form"} & set(links.tags)
+    assert "@import" not in page
+    assert "url(" not in page
+
+
+def test_names_are_text(page: str) -> None:
+    assert "<b>Ben</b>" not in page
+    assert "&lt;b&gt;Ben&lt;/b&gt;" in page
+    assert "clip &lt;1&gt;.mp4" in page
+
+
+def test_the_page_tells_instants_order_margin_sound_grade_and_what_was_assumed(page: str) -> None:
+    text = re.sub(r"<[^>]+>", " ", page)
+    for told in (
+        "Ana first by 23 ±", "sound aligned ±", "Grade A", "± 3.0 ms", "only roughly: it came to rest smoothly",
+        "its pictures are no longer kept", "First to second: 23", "Ana → &lt;b&gt;Ben&lt;/b&gt;", "Drawn +31",
+        "The pile was found by itself.", "1.00 pixels a millimetre", "read-out is not known", "-16.0 ms", "+16.0 ms",
+    ):  # fmt: skip
+        assert told in text, told
+
+
+def test_the_two_pictures_that_a_contact_lies_between_are_framed(page: str) -> None:
+    framed = re.findall(r'<figure class="nearest">.*?<b>([^<]*)</b>', page)
+    assert framed == ["-16.0 ms", "+0.0 ms"]
+
+
+def test_onsets_lie_on_the_axis_of_the_pictures(page: str) -> None:
+    """The first onset is drawn where the first hand landed, though it was heard 31 ms later."""
+    line = float(re.search(r'<i class="at" style="left:([\d.]+)%', page).group(1))  # type: ignore[union-attr]
+    struck = [float(x) for x in re.findall(r'<i class="onset" style="left:([\d.]+)%', page)]
+    assert len(struck) == 2
+    assert struck[0] == pytest.approx(line, abs=1.5)
+
+
+def test_a_video_without_a_slap_says_so() -> None:
+    watched = Watched(Kept(), [])  # type: ignore[arg-type]
+    assert "No slap was seen." in report_page("x.mp4", [], watched, PLAYERS, words())
+
+
+def test_a_folder_that_cannot_be_made_is_named_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BadInput, match=r"file.*folder that can be written"):
+        write_report(tmp_path / "file" / "in", "a.mp4", "page")
