@@ -129,8 +129,13 @@ class Camera:
     def project(self, points_mm: ArrayLike, height_mm: ArrayLike = 0.0) -> Matrix:
         """(n, 2) float64 pixels of (n, 2) mm points at one height or at (n,) heights, distortion included."""
         points = np.asarray(points_mm, dtype=np.float64).reshape(-1, 2)
-        heights = np.broadcast_to(np.asarray(height_mm, dtype=np.float64), (len(points),))
-        lifted = np.column_stack([points, -heights, np.ones(len(points))]) @ self._projection().T
+        p = self._projection()
+        # A lone height is folded into the last column: films ask for four corners thousands of times.
+        if isinstance(height_mm, float | int):
+            lifted = points @ p[:, :2].T + (p[:, 3] - height_mm * p[:, 2])
+        else:
+            heights = np.asarray(height_mm, dtype=np.float64).reshape(-1, 1)
+            lifted = points @ p[:, :2].T + (p[:, 3] - heights * p[:, 2])
         return self.distort(lifted[:, :2] / lifted[:, 2:])
 
     def distort(self, pixels: ArrayLike) -> Matrix:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,6 +31,10 @@ MAX_SUBSTEPS = 6
 """Steps over one exposure: 6 steps of a hand at 4 m/s and 1/60 s are 12 px apart, which a fast eye forgives."""
 PX_A_SUBSTEP = 3.0
 """What moves less than this during the exposure needs no step more."""
+QUADS_KEPT = 4096
+"""Corners of lying cards kept: a pile is painted again each time that something beside it changes."""
+SHADOW_STEPS = 3
+"""A shadow is soft: so many steps over one exposure are enough for it."""
 HEADING_STEP = 0.3
 """Arms are lit anew for every so many radians they turn: a finer step shows no difference."""
 
@@ -121,6 +124,18 @@ def touching(look: ArmLook, pose: str) -> tuple[float, float]:
     return HAND_MM * look.size - u * look.size, -v * look.size * side
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Carried:
+    """A card of a carried block over the k steps of an exposure."""
+
+    sides: tuple[str | None, ...]
+    """The face seen at each step, None where it is the back."""
+    quads: NDArray[np.float64]
+    """(k, 4, 2) px: its corners."""
+    shadows: NDArray[np.float64]
+    """(k, 4, 2) px: where their shadows fall on the table."""
+
+
 @dataclass(slots=True)
 class _Thing:
     """A move or a hand in this frame: what it may touch, how it stands, and over how many steps it is smeared."""
@@ -165,6 +180,7 @@ class Renderer:
         self._arm_scale = round(scale, 2)
         self._arms: dict[tuple[ArmLook, str, int], QuickArm] = {}
         self._stacks: dict[Pile, tuple[Lying, ...]] = {}
+        self._quads: dict[tuple[Lying, float], Quad] = {}
         self._next_change = 0
         self.changed: list[Rect] = []
         self.look_from(self.cameras[0][1])
@@ -177,6 +193,7 @@ class Renderer:
         self.camera = replace(camera, k1=0.0, k2=0.0)
         self._projection = projection_of(self.camera)
         self.base, self._glare = self.ground.seen_by(self.camera)
+        self._quads.clear()
         self.static = self.base.copy()
         for stack in self._stacks.values():
             self._paint_stack(self.static, (0, 0), stack)
@@ -203,7 +220,12 @@ class Renderer:
 
     def card_quad(self, card: Lying, height_mm: float) -> Quad:
         """(4, 2) px: where those corners are seen by a lens without distortion."""
-        return self.camera.project(self.corners_mm(card), height_mm)
+        quad = self._quads.get((card, height_mm))
+        if quad is None:
+            if len(self._quads) >= QUADS_KEPT:
+                self._quads.clear()
+            quad = self._quads[card, height_mm] = self.camera.project(self.corners_mm(card), height_mm)
+        return quad
 
     def _paint_stack(
         self, canvas: Picture, origin: tuple[int, int], stack: Sequence[Lying], lift_mm: float = 0.0
@@ -253,62 +275,76 @@ class Renderer:
 
     # --- what moves -------------------------------------------------------------------------------
 
-    def _block_quads(self, move: CardMove, pose: Pose) -> list[tuple[str | None, Quad, Quad]]:
-        """For each card of a carried block, lowest first: the side seen, its quad, and the quad on the table."""
-        c, s = math.cos(pose.turn), math.sin(pose.turn)
-        turn = np.array([[c, s], [-s, c]])
-        start = np.array([move.end.x_mm - move.start.x_mm, move.end.y_mm - move.start.y_mm]) @ turn.T
+    def _block(self, move: CardMove, poses: Sequence[Pose]) -> list[_Carried]:
+        """Each card of a carried block at those poses, lowest first as it is seen at the middle one."""
         axis = 0 if move.long_axis else 1
-        forward = 1.0 if start[axis] >= 0 else -1.0
+        away = np.array([move.end.x_mm - move.start.x_mm, move.end.y_mm - move.start.y_mm])
         half = CARD_MM[axis] / 2
-        cos, sin = math.cos(pose.over), math.sin(pose.over)
-        quads: list[tuple[str | None, Quad, Quad]] = []
         count = len(move.stack)
         c0, s0 = math.cos(-move.start.turn), math.sin(-move.start.turn)
         back = np.array([[c0, s0], [-s0, c0]])
-        for i, card in enumerate(move.stack):
-            if count > 8 and 3 <= i < count - 3:
-                continue  # the middle of a thick block is hidden
+        # The middle of a thick block is hidden.
+        shown = [i for i in range(count) if count <= 8 or i < 3 or i >= count - 3]
+        flat = np.empty((len(shown), 4, 2))
+        for k, i in enumerate(shown):
+            card = move.stack[i]
             cc, ss = math.cos(card.turn), math.sin(card.turn)
-            local = self._corners @ np.array([[cc, ss], [-ss, cc]])
-            offset = np.array([card.x_mm, card.y_mm]) @ back
-            local = local + offset
-            through = (i + 1 - count / 2) * CARD_THICKNESS_MM
-            heights = pose.height_mm + half * abs(sin) + count * CARD_THICKNESS_MM / 2
-            heights = heights - forward * sin * local[:, axis] + cos * through
-            local[:, axis] = local[:, axis] * cos + forward * sin * through
-            on_table = local @ turn + (pose.x_mm, pose.y_mm)
-            quad = self.camera.project(on_table, heights)
-            lean = np.outer(heights, self.lamp.shift_per_mm)
-            shadow = self.camera.project(on_table + lean, 0.0)
-            face_seen = card.face_up != (cos < 0)
-            if cos < 0:  # seen from its other side: left and right change places
-                quad, shadow = quad[[1, 0, 3, 2]], shadow[[1, 0, 3, 2]]
-            quads.append((card.card if face_seen else None, quad, shadow))
-        if cos < 0:
-            quads.reverse()
-        return quads
+            flat[k] = self._corners @ np.array([[cc, ss], [-ss, cc]]) + np.array([card.x_mm, card.y_mm]) @ back
+        through = ((np.array(shown) + 1 - count / 2) * CARD_THICKNESS_MM)[:, None]
+        ground, heights = [], []
+        for pose in poses:
+            c, s = math.cos(pose.turn), math.sin(pose.turn)
+            turn = np.array([[c, s], [-s, c]])
+            forward = 1.0 if (away @ turn.T)[axis] >= 0 else -1.0
+            cos, sin = math.cos(pose.over), math.sin(pose.over)
+            high = pose.height_mm + half * abs(sin) + count * CARD_THICKNESS_MM / 2
+            heights.append(high - forward * sin * flat[:, :, axis] + cos * through)
+            local = flat.copy()
+            local[:, :, axis] = flat[:, :, axis] * cos + forward * sin * through
+            ground.append(local @ turn + (pose.x_mm, pose.y_mm))
+        on_table, above = np.array(ground), np.array(heights)
+        shape = (len(poses), len(shown), 4, 2)
+        quads = self.camera.project(on_table, above.ravel()).reshape(shape)
+        cast = on_table + above[..., None] * np.array(self.lamp.shift_per_mm)
+        shadows = self.camera.project(cast, 0.0).reshape(shape)
+        beyond = [pose.over > math.pi / 2 for pose in poses]
+        # Seen from its other side, left and right change places.
+        quads[beyond], shadows[beyond] = quads[beyond][:, :, [1, 0, 3, 2]], shadows[beyond][:, :, [1, 0, 3, 2]]
+        carried = [
+            _Carried(tuple(card.card if card.face_up != over else None for over in beyond), quads[:, k], shadows[:, k])
+            for k, card in enumerate(move.stack[i] for i in shown)
+        ]
+        return carried[::-1] if beyond[len(beyond) // 2] else carried
 
-    def _move_rect(self, move: CardMove, times: Sequence[float]) -> Rect | None:
+    def _move_rect(self, move: CardMove, poses: Sequence[Pose]) -> Rect | None:
         points: list[Quad] = []
-        for at_s in times:
-            for _, quad, shadow in self._block_quads(move, move.pose(at_s)):
-                points += [quad, shadow]
+        for card in self._block(move, poses):
+            points += [card.quads.reshape(-1, 2), card.shadows.reshape(-1, 2)]
         if move.under is not None:
             points += [self.card_quad(card, 12.0) for card in self._stacks.get(move.under, ())]
         return self._clip(np.concatenate(points), 18) if points else None
 
-    def _paint_move(self, canvas: Picture, origin: tuple[int, int], move: CardMove, at_s: float) -> None:
-        pose = move.pose(at_s)
-        quads = self._block_quads(move, pose)
-        blur = self.lamp.breadth * (pose.height_mm + 12) * self.sprites.px_per_mm * 0.6
-        _, _, shadow = quads[-1]
-        if _area(shadow) > 20:
-            self.sprites.cast(canvas, origin, shadow, 0.7 * (1 - self.lamp.ambient), blur)
-        shade = 0.78 + 0.22 * abs(math.cos(pose.over))
-        for side, quad, _ in quads:
-            if _area(quad) > 6:
-                self.sprites.draw(canvas, origin, side, quad, self._gain_at(*quad.mean(axis=0)) * shade, self._glare)
+    def _paint_move(self, canvas: Picture, origin: tuple[int, int], thing: _Thing, at_s: float) -> None:
+        """A carried block, smeared over the steps of the exposure: its shadow first, then each card."""
+        move = thing.move
+        if move is None:
+            return
+        moments = self._moments(at_s, thing.substeps)
+        poses = [move.pose(moment) for moment in moments]
+        cards = self._block(move, poses)
+        middle = poses[len(poses) // 2]
+        blur = self.lamp.breadth * (middle.height_mm + 12) * self.sprites.px_per_mm * 0.6
+        few = np.unique(np.linspace(0, len(poses) - 1, SHADOW_STEPS).round().astype(int))
+        shadows = [shadow for shadow in cards[-1].shadows[few] if _area(shadow) > 20]
+        if shadows:
+            strength = 0.7 * (1 - self.lamp.ambient) * len(shadows) / len(few)
+            self.sprites.cast(canvas, origin, shadows, strength, blur)
+        shade = 0.78 + 0.22 * abs(math.cos(middle.over))
+        for card in cards:
+            steps = [step for step in zip(card.sides, card.quads, strict=True) if _area(step[1]) > 6]
+            if steps:
+                gain = self._gain_at(*card.quads[len(poses) // 2].mean(axis=0)) * shade
+                self.sprites.smear(canvas, origin, steps, len(poses), gain, self._glare)
         if move.under is not None:
             lift = 10.0 * math.sin(math.pi * min(1.0, (at_s - move.start_s) / (move.end_s - move.start_s)))
             self._paint_stack(canvas, origin, self._stacks.get(move.under, ()), lift_mm=lift)
@@ -322,12 +358,13 @@ class Renderer:
                 break
             if move.end_s <= at_s or move.start_s > at_s:
                 continue
-            rect = self._move_rect(move, times)
+            poses = [move.pose(moment) for moment in times]
+            rect = self._move_rect(move, poses)
             if rect:
-                a, b = move.pose(times[0]), move.pose(times[-1])
+                a, b = poses[0], poses[-1]
                 span = math.dist((a.x_mm, a.y_mm, a.height_mm), (b.x_mm, b.y_mm, b.height_mm))
                 span += 30 * abs(a.over - b.over)
-                moved: tuple[object, ...] = (id(move), move.pose(at_s))
+                moved: tuple[object, ...] = (id(move), poses[1])
                 things.append(_Thing(rect, moved, b.height_mm, self._substeps(span), move=move))
         for track in self.script.hands:
             if track.is_away(times[0], times[-1]):
@@ -430,7 +467,7 @@ class Renderer:
             paint_shadows(canvas, [arm for _, arm in arms], projection, self.lamp)
         moves = [thing for thing in group.things if thing.move is not None]
         for thing in sorted(moves, key=lambda thing: thing.height_mm):
-            self._paint_smeared(canvas, origin, thing, at_s)
+            self._paint_move(canvas, origin, thing, at_s)
         for _, (quick, places) in sorted(arms, key=lambda each: each[0]):
             if self._read_out is None:
                 quick.paint(canvas, places, projection)
@@ -461,21 +498,6 @@ class Renderer:
             return None
         filled = [place or known[0] for place in found]
         return _arm_places(filled).reshape(*moments.shape), look, known[len(known) // 2].pose
-
-    def _paint_smeared(self, canvas: Picture, origin: tuple[int, int], thing: _Thing, at_s: float) -> None:
-        if thing.move is None:
-            return
-        if thing.substeps == 1:
-            self._paint_move(canvas, origin, thing.move, at_s)
-            return
-        x0, y0, x1, y1 = thing.rect
-        region = canvas[y0 - origin[1] : y1 - origin[1], x0 - origin[0] : x1 - origin[0]]
-        total = np.zeros(region.shape, np.float32)
-        for moment in self._moments(at_s, thing.substeps):
-            step = region.copy()
-            self._paint_move(step, (x0, y0), thing.move, moment)
-            cv2.accumulate(step, total)
-        region[...] = cv2.convertScaleAbs(total, alpha=1 / thing.substeps)
 
     def frame(self, at_s: float) -> Picture:
         """(height, width, 3) uint8 BGR: the picture whose exposure is centred on `at_s`; valid until the next."""
@@ -522,9 +544,9 @@ class Renderer:
             pose = thing.move.pose(at_s)
             if abs(math.cos(pose.over)) < 0.6:
                 continue
-            side, quad, _ = self._block_quads(thing.move, pose)[-1]
-            top = thing.move.stack[-1]
-            seen.append((top.card if side is None else side, side is not None, quad, True))
+            carried = self._block(thing.move, [pose])[-1]
+            side, top = carried.sides[0], thing.move.stack[-1]
+            seen.append((top.card if side is None else side, side is not None, carried.quads[0], True))
         return seen
 
     def arm_masks(self, at_s: float) -> list[tuple[int, Picture, Picture]]:
@@ -543,8 +565,8 @@ class Renderer:
 
 
 def _area(quad: Quad) -> float:
-    x, y = quad[:, 0], quad[:, 1]
-    return 0.5 * abs(float(np.dot(x, np.roll(y, -1)) - np.dot(y, np.roll(x, -1))))
+    (ax, ay), (bx, by), (cx, cy), (dx, dy) = quad.tolist()
+    return 0.5 * abs(float((cx - ax) * (dy - by) - (cy - ay) * (dx - bx)))
 
 
 def _touch(a: Rect, b: Rect) -> bool:

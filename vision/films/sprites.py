@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import cv2
 import numpy as np
 from numpy.typing import NDArray
@@ -77,25 +79,46 @@ class CardSprites:
 
         `glare`: (height, width) uint8 over the whole picture, the light that glossy cards reflect.
         """
-        place(canvas, origin, self.of(card), self.corners_px, quad_px, gain, glare)
+        place(canvas, origin, [(self.of(card), quad_px)], self.corners_px, gain, glare)
 
-    def cast(self, canvas: Picture, origin: tuple[int, int], quad_px: Quad, strength: float, blur_px: float) -> None:
-        """Darken the canvas where the card's shadow falls."""
-        x0, y0, x1, y1 = _clipped(quad_px, 3 * blur_px + 4, origin, canvas)
+    def smear(
+        self,
+        canvas: Picture,
+        origin: tuple[int, int],
+        steps: Sequence[tuple[str | None, Quad]],
+        of: int,
+        gain: float = 1.0,
+        glare: Picture | None = None,
+    ) -> None:
+        """Lay a card on the canvas as it is seen over `of` equal steps, in some of which it is seen at all.
+
+        `steps`: the face or back (None) that is seen, and its corners then.
+        """
+        seen = [(self.of(card), quad) for card, quad in steps]
+        place(canvas, origin, seen, self.corners_px, gain, glare, of=of)
+
+    def cast(
+        self, canvas: Picture, origin: tuple[int, int], quads_px: Sequence[Quad], strength: float, blur_px: float
+    ) -> None:
+        """Darken the canvas where the card's shadow falls, which is at each of those places for an equal time."""
+        x0, y0, x1, y1 = _clipped(np.concatenate(quads_px), 3 * blur_px + 4, origin, canvas)
         if x1 <= x0 or y1 <= y0:
             return
         # A blurred shadow is painted smaller: no one sees the difference, and blurring costs a quarter or less.
         times = 4 if blur_px > 5 else 2 if blur_px > 2 else 1
-        corners = (quad_px - (origin[0] + x0, origin[1] + y0) + 0.5) / times - 0.5
-        matrix = cv2.getPerspectiveTransform(self.corners_px, corners.astype(np.float32))
         size = (-(-(x1 - x0) // times), -(-(y1 - y0) // times))
-        mask = cv2.warpPerspective(self.shadow, matrix, size, flags=cv2.INTER_LINEAR)
+        masks = []
+        for quad_px in quads_px:
+            corners = (quad_px - (origin[0] + x0, origin[1] + y0) + 0.5) / times - 0.5
+            matrix = cv2.getPerspectiveTransform(self.corners_px, corners.astype(np.float32))
+            masks.append(np.asarray(cv2.warpPerspective(self.shadow, matrix, size, flags=cv2.INTER_LINEAR), np.uint8))
+        mask = _mean(masks, len(masks))
         if blur_px > 0.7:
-            mask = cv2.GaussianBlur(mask, (0, 0), blur_px / times)
+            mask = np.asarray(cv2.GaussianBlur(mask, (0, 0), blur_px / times), np.uint8)
         if times > 1:
             grown = (size[0] * times, size[1] * times)
-            mask = cv2.resize(mask, grown, interpolation=cv2.INTER_LINEAR)[: y1 - y0, : x1 - x0]
-        darken(canvas[y0:y1, x0:x1], np.asarray(mask, np.uint8), strength)
+            mask = np.asarray(cv2.resize(mask, grown, interpolation=cv2.INTER_LINEAR), np.uint8)[: y1 - y0, : x1 - x0]
+        darken(canvas[y0:y1, x0:x1], mask, strength)
 
 
 def _clipped(quad_px: Quad, margin: float, origin: tuple[int, int], canvas: Picture) -> tuple[int, int, int, int]:
@@ -109,27 +132,46 @@ def _clipped(quad_px: Quad, margin: float, origin: tuple[int, int], canvas: Pict
 def place(
     canvas: Picture,
     origin: tuple[int, int],
-    sprite: Picture,
+    seen: Sequence[tuple[Picture, Quad]],
     corners_px: NDArray[np.float32],
-    quad_px: Quad,
     gain: float = 1.0,
     glare: Picture | None = None,
+    *,
+    of: int = 1,
 ) -> None:
-    """Warp a premultiplied sprite so that its `corners_px` come to `quad_px`, and lay it over the canvas."""
-    x0, y0, x1, y1 = _clipped(quad_px, 8, origin, canvas)
+    """Warp premultiplied sprites so that `corners_px` come to each one's quad, and lay their mean over the canvas.
+
+    `of`: how many equal steps the mean is over; in those not in `seen` nothing is there.
+    """
+    x0, y0, x1, y1 = _clipped(np.concatenate([quad for _, quad in seen]), 8, origin, canvas)
     if x1 <= x0 or y1 <= y0:
         return
     shift = np.array([origin[0] + x0, origin[1] + y0])
-    matrix = cv2.getPerspectiveTransform(corners_px, (quad_px - shift).astype(np.float32))
-    laid = cv2.warpPerspective(sprite, matrix, (x1 - x0, y1 - y0), flags=cv2.INTER_LINEAR)
+    warped = []
+    for sprite, quad in seen:
+        matrix = cv2.getPerspectiveTransform(corners_px, (quad - shift).astype(np.float32))
+        warped.append(
+            np.asarray(cv2.warpPerspective(sprite, matrix, (x1 - x0, y1 - y0), flags=cv2.INTER_LINEAR), np.uint8)
+        )
+    laid = _mean(warped, of)
     if gain != 1.0:
-        laid = cv2.multiply(laid, np.array((gain, gain, gain, 1.0)))
-    over(canvas[y0:y1, x0:x1], np.asarray(laid, np.uint8))
+        laid = np.asarray(cv2.multiply(laid, np.array((gain, gain, gain, 1.0))), np.uint8)
+    over(canvas[y0:y1, x0:x1], laid)
     if glare is not None:
         left, top = origin[0] + x0, origin[1] + y0
         shine = glare[top : top + y1 - y0, left : left + x1 - x0]
         on_card = cv2.multiply(shine, cv2.extractChannel(laid, 3), scale=1 / 255)
         canvas[y0:y1, x0:x1] = cv2.add(canvas[y0:y1, x0:x1], cv2.cvtColor(on_card, cv2.COLOR_GRAY2BGR))
+
+
+def _mean(pictures: Sequence[Picture], of: int) -> Picture:
+    """The sum of pictures over `of`."""
+    if of == 1:
+        return pictures[0]
+    total = np.zeros(pictures[0].shape, np.float32)
+    for picture in pictures:
+        cv2.accumulate(picture, total)
+    return np.asarray(cv2.convertScaleAbs(total, alpha=1 / of), np.uint8)
 
 
 def over(canvas: Picture, laid: Picture) -> None:
