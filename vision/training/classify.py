@@ -45,7 +45,8 @@ class Plan:
     """How long to train, on what, into which folder.
 
     minutes: wall time of this piece; steps: the length of the whole schedule, over all pieces.
-    start: a state dict to begin from. frozen: how many of the first layers keep its weights: the first two are
+    start: a state dict to begin from, or an exported .onnx, whose normalisation is folded into its convolutions and
+    stays as it is. frozen: how many of the first layers keep its weights: the first two are
     edge filters that fit any card, and leaving them alone saves a third of the time.
     """
 
@@ -106,6 +107,10 @@ def fit(
     stream = stream_of(pools, rng)
     net.train()
     net.f[: plan.frozen].eval()
+    if plan.start is not None and plan.start.suffix == ".onnx":
+        for layer in net.modules():
+            if isinstance(layer, nn.BatchNorm2d):
+                layer.eval()
     while step < plan.steps and time.monotonic() - began < plan.minutes * 60:
         for group in optimiser.param_groups:
             warm = min(1.0, (step + 1) / 150)
@@ -143,7 +148,7 @@ def start_from(net: nn.Module, weights: Path) -> None:
     """Take over weights of a reader with as many classes or fewer; new classes begin at zero."""
     import torch
 
-    told = torch.load(weights, map_location="cpu", weights_only=True)
+    told = _unfolded(net, weights) if weights.suffix == ".onnx" else torch.load(weights, "cpu", weights_only=True)
     own = net.state_dict()
     for name, value in told.items():
         if own[name].shape == value.shape:
@@ -152,6 +157,35 @@ def start_from(net: nn.Module, weights: Path) -> None:
             own[name][: len(value)] = value
             own[name][len(value) :] = 0
     net.load_state_dict(own)
+
+
+def _unfolded(net: nn.Module, onnx_file: Path) -> dict[str, Any]:
+    """The weights of an exported network: each convolution's bias becomes its normalisation's, which else does nothing.
+
+    Layers are taken in their order; a network of another shape is refused.
+    """
+    import onnx
+    import torch
+    from onnx import numpy_helper
+    from torch import nn
+
+    graph = onnx.load(str(onnx_file)).graph
+    values = {one.name: torch.from_numpy(numpy_helper.to_array(one).copy()) for one in graph.initializer}
+    told = [[values[name] for name in node.input[1:]] for node in graph.node if node.op_type in ("Conv", "Gemm")]
+    layers = [(name, layer) for name, layer in net.named_modules() if isinstance(layer, (nn.Conv2d, nn.Linear))]
+    shapes = [tuple(layer.weight.shape) for _, layer in layers]
+    if [tuple(weight.shape) for weight, _ in told] != shapes:
+        raise ValueError(f"{onnx_file}: expected layers of {shapes}, got {[tuple(w.shape) for w, _ in told]}")
+    out: dict[str, Any] = {}
+    for (name, layer), (weight, bias) in zip(layers, told, strict=True):
+        out[f"{name}.weight"] = weight
+        if isinstance(layer, nn.Linear):
+            out[f"{name}.bias"] = bias
+            continue
+        after = f"{name[:-1]}{int(name[-1]) + 1}"  # a convolution's normalisation is the next layer
+        out |= {f"{after}.bias": bias, f"{after}.weight": torch.full_like(bias, 1.0)}
+        out |= {f"{after}.running_mean": torch.zeros_like(bias), f"{after}.running_var": torch.ones_like(bias)}
+    return out
 
 
 def trained(network: Callable[[], nn.Module], checkpoint: Path) -> nn.Module:

@@ -73,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _training(parser: argparse.ArgumentParser, rate: float, steps: int) -> None:
-    parser.add_argument("--start", type=Path, metavar="WEIGHTS.pt")
+    parser.add_argument("--start", type=Path, metavar="WEIGHTS", help="a .pt, or a reader's .onnx")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where the checkpoint lies")
     parser.add_argument("--minutes", type=float, default=40.0, help="wall time of this piece")
     parser.add_argument("--steps", type=int, default=steps, help="length of the whole schedule, over all pieces")

@@ -183,7 +183,7 @@ class _Graph:
         elif function == functions.RELU:
             self._add("Relu", [self._add(kind, inputs, name + "_before", **attributes)], name)
         elif function == functions.RELU6:
-            low, high = self._weight("zero", np.float32(0)), self._weight("six", np.float32(6))
+            low, high = (self._weight(f"at{value}", np.array(value, np.float32)) for value in (0, 6))
             self._add("Clip", [self._add(kind, inputs, name + "_before", **attributes), low, high], name)
         else:
             raise BadInput.of("network", "no activation, ReLU or ReLU6", f"activation {function}")
