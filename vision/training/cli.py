@@ -41,6 +41,12 @@ def _parser() -> argparse.ArgumentParser:
     compose.add_argument("--held-out", action="store_true", help="crops of the decks that no training sees")
     compose.set_defaults(run=_compose)
 
+    oblique = commands.add_parser("oblique", help="measure oriented boxes against quads fitted to a card's edges")
+    oblique.add_argument("--artwork", type=Path, required=True, metavar="DIR")
+    oblique.add_argument("--tables", type=int, default=30, help="rendered tables for each lean of the camera")
+    oblique.add_argument("--seed", type=int, default=1)
+    oblique.set_defaults(run=_oblique)
+
     photos = commands.add_parser("photos", help="turn labelled photographs into oriented labels and crops")
     photos.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
     photos.add_argument("--out", type=Path, required=True, metavar="DIR")
@@ -105,6 +111,13 @@ def _compose(args: argparse.Namespace) -> int:
     from vision.training.compose import compose_scenes
 
     compose_scenes(args.artwork, args.out, args.count, args.seed, crowded=args.crowded)
+    return 0
+
+
+def _oblique(args: argparse.Namespace) -> int:
+    from vision.training.oblique import measured
+
+    sys.stdout.write(measured(args.artwork, args.tables, args.seed) + "\n")
     return 0
 
 

@@ -70,14 +70,24 @@ class Scene:
     hands: tuple[Quad, ...]
 
 
-def compose(shelf: Shelf, textures: Textures, rng: Rng, side: int = 512, crowded: bool = False) -> Scene:
-    """A table with cards, `side` pixels square; `crowded`: laid on each other, most on a table as pale as they are."""
+def compose(
+    shelf: Shelf,
+    textures: Textures,
+    rng: Rng,
+    side: int = 512,
+    crowded: bool = False,
+    lean_degrees: tuple[float, float] | None = None,
+) -> Scene:
+    """A table with cards, `side` pixels square; `crowded`: laid on each other, most on a table as pale as they are.
+
+    lean_degrees: from and to how far from overhead the camera leans; mostly little, up to 58, when None.
+    """
     pale = crowded and rng.random() < PALE
     image = pale_table(side, side, rng) if pale else surface(side, side, textures, rng)
     long = float(np.exp(rng.normal(np.log(150.0), 0.38)) * side / 512)
     long = float(np.clip(long, 50 * side / 512, 330 * side / 512))
     short = long * (POKER if rng.random() < 0.8 else BRIDGE)
-    lean = np.deg2rad(min(58.0, abs(rng.normal(0, 24))))
+    lean = np.deg2rad(min(58.0, abs(rng.normal(0, 24))) if lean_degrees is None else rng.uniform(*lean_degrees))
     camera = _Camera(side, lean, rng.uniform(0, 2 * np.pi), rng.uniform(2.2, 7.0) * side)
     things = int(rng.poisson(1.1)) if rng.random() < 0.7 else 0
     for _ in range(things):
