@@ -21,7 +21,7 @@ import numpy as np
 from referee.bad_input import BadInput
 from referee.cards import Seat
 from referee.events import Event, Finish, Slap
-from referee.instant import Instant
+from referee.instant import Instant, order_probabilities
 from vision.hands.evidence import STEP_NS, HandEvidence, Heard, Witness
 from vision.hands.order import Joined
 from vision.hands.watcher import HandWatcher
@@ -34,8 +34,8 @@ from web.words import DEFAULT_LANGUAGE, Words, words
 
 #: Drawn so long before the first hand and after the last one, beside their doubt, which counts up to so much.
 _AROUND_NS, _MOST_DOUBT_NS = 110_000_000, 90_000_000
-#: A strip's picture: so many pixels wide, and so high.
-_STRIP_PX = (880, 150)
+#: A strip's picture: the whole window would be so many pixels wide; and so high.
+_WINDOW_PX, _STRIP_HEIGHT_PX = 880, 150
 #: Likelier orders are listed, at most so many.
 _ORDERS = 6
 #: The track is drawn up to so far from where the arm came to rest.
@@ -229,6 +229,7 @@ def _hand(
         "band": window.band(at),
         "how": say["not_kept"],
         "strip": "",
+        "strip_at": (0.0, 0.0),
         "track": "",
         "frames": [],
         "speed": "–",
@@ -236,10 +237,12 @@ def _hand(
     if found is None:
         return row
     how = say["measured"] if found.trusted else spoken.fill(say["rough"], {"reason": found.reason}, ())
-    strip = found.strip_over_time(window.from_ns, window.to_ns, _STRIP_PX[0])
+    px_per_ms = _WINDOW_PX * 1e6 / (window.to_ns - window.from_ns)
+    strip, from_ns, to_ns = found.strip_over_time(window.from_ns, window.to_ns, px_per_ms)
     row |= {
         "how": how,
-        "strip": _as_uri(cv2.resize(strip, _STRIP_PX, interpolation=cv2.INTER_AREA)),
+        "strip": _strip_uri(strip),
+        "strip_at": (window.share(from_ns), round(window.share(to_ns) - window.share(from_ns), 3)),
         "track": window.track(found),
         "frames": _frames(found, at),
         "speed": f"{found.speed_mps:.1f} m/s" if found.fitted else "–",
@@ -263,7 +266,11 @@ def _frames(found: HandEvidence, at: Instant) -> list[dict[str, Any]]:
     ]
 
 
-def _as_uri(picture: Any) -> str:
+def _strip_uri(picture: Any) -> str:
+    """The strip as a JPEG file in a link; empty where there is none."""
+    if picture.shape[1] < 2:
+        return ""
+    picture = cv2.resize(picture, (picture.shape[1], _STRIP_HEIGHT_PX), interpolation=cv2.INTER_AREA)
     good, data = cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY])
     assert good, "a strip of fixed size"
     return f"data:image/jpeg;base64,{base64.b64encode(data.tobytes()).decode('ascii')}"
@@ -288,11 +295,11 @@ def _margin(verdict: SlapVerdict, spoken: Words) -> str:
 def _orders(judged: Judged, players: Sequence[str]) -> list[tuple[str, str, float]]:
     """(names first to last, probability in words, probability) of the likeliest orders."""
     orders: Sequence[tuple[tuple[Seat, ...], float]] = ()
-    if judged.finish is not None:
-        orders = judged.finish.orders
-    if not orders and len(judged.verdict.order) == 2:
-        one, p = judged.verdict.order, judged.verdict.p_first
-        orders = ((one, p), (one[::-1], 1 - p))
+    told = () if judged.finish is None else judged.finish.orders
+    if told and set(told[0][0]) == set(judged.verdict.order):
+        orders = told
+    elif len(judged.verdict.order) > 1:
+        orders = tuple(order_probabilities(dict(judged.verdict.instants)).items())
     ranked = sorted(orders, key=lambda pair: -pair[1])[:_ORDERS]
     return [(" → ".join(players[seat] for seat in order), f"{p:.4f}", p) for order, p in ranked if p >= 5e-5]
 

@@ -90,22 +90,20 @@ class HandEvidence:
     speed_mps: float = 0.0
     heard: Heard | None = None
 
-    def strip_over_time(self, from_ns: int, to_ns: int, width_px: int) -> Image:
-        """(lane, width, 3) uint8 BGR: the strip with time to the right, each picture as wide as it was the latest.
+    def strip_over_time(self, from_ns: int, to_ns: int, px_per_ms: float) -> tuple[Image, int, int]:
+        """(lane, width, 3) uint8 BGR, and from when to when: the strip with time to the right, the pile's side up.
 
-        The pile's side is up. Where there was no picture it is black.
+        Each picture is as wide as it was the latest; only the part between two moments for which there are some.
         """
-        lane = self.strip.shape[1]
-        out = np.zeros((lane, width_px, 3), np.uint8)
-        if not len(self.strip_ns):
-            return out
-        at = from_ns + (np.arange(width_px) + 0.5) * (to_ns - from_ns) / width_px
-        edges = (self.strip_ns[1:] + self.strip_ns[:-1]) / 2
-        rows = np.searchsorted(edges, at)
-        step = float(np.median(np.diff(self.strip_ns))) if len(self.strip_ns) > 1 else 0.0
-        known = (at >= self.strip_ns[0] - step / 2) & (at <= self.strip_ns[-1] + step / 2)
-        out[:, known] = self.strip[rows[known]].transpose(1, 0, 2)[::-1]
-        return out
+        if len(self.strip_ns) < 2:
+            return np.zeros((self.strip.shape[1], 0, 3), np.uint8), from_ns, from_ns
+        half = float(np.median(np.diff(self.strip_ns))) / 2
+        first = max(from_ns, round(self.strip_ns[0] - half))
+        last = min(to_ns, round(self.strip_ns[-1] + half))
+        width = max(0, round((last - first) / 1e6 * px_per_ms))
+        at = first + (np.arange(width) + 0.5) * (last - first) / max(width, 1)
+        rows = np.searchsorted((self.strip_ns[1:] + self.strip_ns[:-1]) / 2, at)
+        return np.ascontiguousarray(self.strip[rows].transpose(1, 0, 2)[::-1]), first, max(first, last)
 
 
 def hand_evidence(watcher: HandWatcher, contact: Contact) -> HandEvidence:
