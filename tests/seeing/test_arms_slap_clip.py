@@ -12,10 +12,11 @@ import pytest
 from scipy import signal
 
 from referee.bad_input import BadInput
-from vision.films.arms import ReadOut
+from vision.films.arms import ReadOut, paint_arm, paint_shadow
 from vision.films.encode import SAMPLE_RATE, Encoding
 from vision.films.kinematics import HELD_OUT, NO_CONTACT, Family, Strike
 from vision.films.slap_clip import SlapClip, make_slap_clip
+from vision.films.slap_paint import Painter
 from vision.films.slap_spec import SlapSpec
 
 PLAIN = SlapSpec(fps=120, hands=1, strike=Strike.SIDEWAYS, noise=0.8, shutter_s=1 / 500, px_per_mm=1.0, sound=False)
@@ -167,3 +168,27 @@ def test_drawn_specs_never_open_what_is_held_out() -> None:
 def test_nonsense_is_refused_all_at_once() -> None:
     with pytest.raises(BadInput, match=r"hands: expected 1 to 12, got 0; shutter_s: expected at most"):
         SlapSpec(hands=0, shutter_s=0.1, read_out=ReadOut())
+
+
+@pytest.mark.parametrize("along_x", [False, True])
+@pytest.mark.parametrize("read_out_s", [0.0, 0.012])
+def test_clips_are_painted_as_arms_are_painted_by_themselves(along_x: bool, read_out_s: float) -> None:
+    """The clips' fast painter puts every line of a hand where the plain one does, in the midst of a strike."""
+    spec = replace(PLAIN, shutter_s=1 / 400, read_out_s=read_out_s, read_out=ReadOut(along_x=along_x))
+    clip = make_slap_clip(spec, 3)
+    (visitor,) = clip._visitors()
+    motion, size = visitor.motion, spec.size_px
+    base = np.full((size[1], size[0], 3), 120, np.uint8)
+    for at_s in (motion.arrives_s - 0.02, motion.arrives_s + 0.001, motion.lifts_s + 0.05):
+        (fast,) = Painter(base, clip._camera, clip._light, (visitor,), spec).pictures([at_s])
+        exposed = at_s + ((np.arange(40) + 0.5) / 40 - 0.5) * spec.shutter_s
+        delays = spec.read_out.delays(size) * read_out_s if read_out_s else np.zeros(1)
+        places = motion.places(exposed[:, None] + delays)
+        plain = base.astype(np.float32)
+        read_out = spec.read_out if read_out_s else None
+        paint_shadow(plain, visitor.sprite, places, clip._camera, clip._light, read_out=read_out)
+        paint_arm(plain, visitor.sprite, places, clip._camera, read_out)
+        off = np.abs(fast - plain)
+        assert (np.abs(plain - 120) > 20).mean() > 0.05
+        assert off.mean() < 0.6
+        assert np.percentile(off, 99.5) < 9

@@ -19,8 +19,12 @@ HAND_BOX_MM = (-60.0, 215.0, -105.0, 90.0)
 """u from, u to, v from, v to, of a right hand of size 1: u runs from the wrist to the fingertips, v to the
 right of it; the thumb is on the left."""
 
-ARM_BOX_MM = (-640.0, 24.0, -80.0, 80.0)
-"""The same for the forearm: it runs past the elbow, so that it leaves the picture under its own sleeve."""
+BEHIND_MM = 640.0
+"""How much of an arm is drawn behind the wrist, if nothing else is said: it runs past the elbow, so that it leaves
+the picture under its own sleeve."""
+
+ARM_BOX_MM = (24.0, -80.0, 80.0)
+"""The same for the forearm, but for where u begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +171,9 @@ def grid(box_mm: tuple[float, float, float, float], scale: float) -> tuple[Plane
     return u.astype(np.float32), v.astype(np.float32), (-u0 * scale - 0.5, -v0 * scale - 0.5)
 
 
-def _capsule(u: Plane, v: Plane, bone: Bone) -> tuple[Plane, Plane, Plane]:
-    """Signed distance to its outline (inside negative), height of its top, how far along it, 0 to 1.
+def _capsule(u: Plane, v: Plane, bone: Bone) -> tuple[tuple[slice, slice], Plane, Plane, Plane]:
+    """The window around it; there the signed distance to its outline (inside negative), the height of its top,
+    and how far along it, 0 to 1.
 
     Further off than outlines grow together it is only far away and low.
     """
@@ -185,11 +190,18 @@ def _capsule(u: Plane, v: Plane, bone: Bone) -> tuple[Plane, Plane, Plane]:
     middle = z0 + along * (z1 - z0)
     # Outside the outline the height falls on smoothly, so that the normals at the edge are well behaved.
     inside = np.sqrt(np.maximum(radius * radius - distance * distance, 0.0))
-    out = np.full_like(u, 1e3), np.full_like(u, -60.0), np.zeros_like(u)
-    out[0][near] = distance - radius
-    out[1][near] = middle + 0.85 * inside - 1.5 * np.maximum(distance - radius, 0.0)
-    out[2][near] = along
-    return out
+    top = middle + 0.85 * inside - 1.5 * np.maximum(distance - radius, 0.0)
+    return near, distance - radius, top, along
+
+
+def _grow(u: Plane, v: Plane, bones: tuple[Bone, ...], blends: tuple[float, float]) -> tuple[Plane, Plane]:
+    """Outline (signed distance) and top of bones that grow together over `blends` mm, outlines and heights."""
+    outline, height = np.full_like(u, 1e3), np.full_like(u, -60.0)
+    for bone in bones:
+        near, edge, top, _ = _capsule(u, v, bone)
+        outline[near] = _union(outline[near], edge, blends[0])
+        height[near] = -_union(-height[near], -top, blends[1])
+    return outline, height
 
 
 def _union(first: Plane, second: Plane, blend: float) -> Plane:
@@ -221,24 +233,13 @@ def hand_relief(look: ArmLook, pose: Pose, px_per_mm: float) -> Relief:
     scale = px_per_mm * look.size  # pixels per mm of a hand of size 1
     u, v, origin = grid(HAND_BOX_MM, scale)
     digits, palm = skeleton(look, pose)
-    outline = np.full_like(u, 1e3)
-    height = np.full_like(u, -60.0)
-    for bone in palm:
-        edge, top, _ = _capsule(u, v, bone)
-        outline = _union(outline, edge, 9.0)
-        height = -_union(-height, -top, 7.0)
+    outline, height = _grow(u, v, palm, (9.0, 7.0))
     height = blur(height, 3.2 * scale)
-    edges = []
     for number, digit in enumerate(digits):
-        finger_edge = np.full_like(u, 1e3)
-        finger_top = np.full_like(u, -60.0)
-        for bone in digit.bones:
-            edge, top, _ = _capsule(u, v, bone)
-            finger_edge = _union(finger_edge, edge, 2.0)
-            finger_top = -_union(-finger_top, -top, 2.0)
-        edges.append(finger_edge)
-        outline = _union(outline, finger_edge, 14.0 if number == 4 else 5.0)
-        height = -_union(-height, -finger_top, 8.0 if number == 4 else 3.0)
+        finger_edge, finger_top = _grow(u, v, digit.bones, (2.0, 2.0))
+        thumb = number == 4
+        outline = _union(outline, finger_edge, 14.0 if thumb else 5.0)
+        height = -_union(-height, -finger_top, 8.0 if thumb else 3.0)
     alpha = _coverage(outline, scale)
     albedo: Plane = np.broadcast_to(_bgr(look.skin), (*u.shape, 3)).astype(np.float32)
     gloss = np.full_like(u, 0.22)
@@ -271,8 +272,10 @@ def handed(look: ArmLook, relief: Relief) -> Relief:
     )
 
 
-def _spot(u: Plane, v: Plane, at: tuple[float, float], sigma: float) -> Plane:
-    return np.exp(-((u - at[0]) ** 2 + (v - at[1]) ** 2) / (2 * sigma * sigma)).astype(np.float32)
+def _add_spot(plane: Plane, u: Plane, v: Plane, at: tuple[float, float], sigma: float, amount: float) -> None:
+    """Add a round soft spot in place."""
+    near = _window(u, v, at, 3.7 * sigma)
+    plane[near] += amount * np.exp(((u[near] - at[0]) ** 2 + (v[near] - at[1]) ** 2) * (-0.5 / (sigma * sigma)))
 
 
 def _window(u: Plane, v: Plane, at: tuple[float, float], reach_mm: float) -> tuple[slice, slice]:
@@ -283,21 +286,19 @@ def _window(u: Plane, v: Plane, at: tuple[float, float], reach_mm: float) -> tup
     return slice(int(top), int(bottom)), slice(int(left), int(right))
 
 
-def _across(u: Plane, v: Plane, bone: Bone, share: float, sigma: float) -> Plane:
-    """A line across a finger at a share of a bone's length, 1 on the line, fading over `sigma` mm."""
+def _across(u: Plane, v: Plane, bone: Bone, share: float, sigma: float) -> tuple[tuple[slice, slice], Plane]:
+    """A line across a finger at a share of a bone's length, 1 on the line, fading over `sigma` mm; and where."""
     du, dv = bone.end[0] - bone.start[0], bone.end[1] - bone.start[1]
     length = math.hypot(du, dv) or 1.0
     at = (bone.start[0] + share * du, bone.start[1] + share * dv)
     radius = bone.start_radius + share * (bone.end_radius - bone.start_radius)
-    line = np.zeros_like(u)
     near = _window(u, v, at, 1.5 * radius + 3 * sigma)
     x, y = u[near] - at[0], v[near] - at[1]
     along = (x * du + y * dv) / length
     aside = (-x * dv + y * du) / length
     bow = along - 0.035 * aside * aside  # creases bow towards the tip
     far = np.square(np.square(aside / (0.8 * radius)))
-    line[near] = np.exp(-(bow * bow) / (2 * sigma * sigma) - far)
-    return line
+    return near, np.exp(-(bow * bow) / (2 * sigma * sigma) - far)
 
 
 def _stroke(shape: tuple[int, int], points_px: NDArray[np.float64], width_px: float, blur_px: float) -> Plane:
@@ -322,58 +323,63 @@ def skin_detail(
 ) -> tuple[Plane, Plane, Plane]:
     """Knuckles, tendons, veins, creases, nails, rings, blotches and pores."""
     pale = float(np.mean(look.skin))
+    height = height.copy()
     flush = np.zeros_like(u)
     crease = np.zeros_like(u)
+    veins = np.zeros_like(u)
     for number, digit in enumerate(digits):
         knuckle = digit.bones[0].start
         if number < 4:
-            height = height + (0.8 + 1.4 * look.age) * _spot(u, v, knuckle[:2], 6.0)
+            _add_spot(height, u, v, knuckle[:2], 6.0, 0.8 + 1.4 * look.age)
             ridge = Bone((14.0, -9.0 + 6.0 * number, 0), (knuckle[0] - 6, knuckle[1], 0), 1.0, 1.0)
-            distance, _, along = _capsule(u, v, ridge)
-            height = height + (0.15 + 1.1 * look.age) * np.exp(-(((distance + 1) / 2.3) ** 2)) * np.sin(
-                np.pi * np.clip(along, 0.02, 0.98)
+            near, distance, _, along = _capsule(u, v, ridge)
+            height[near] += (0.15 + 1.1 * look.age) * (
+                np.exp(-(((distance + 1) / 2.3) ** 2)) * np.sin(np.pi * np.clip(along, 0.02, 0.98))
             )
-            flush += 0.55 * _spot(u, v, knuckle[:2], 8.0)
+            _add_spot(flush, u, v, knuckle[:2], 8.0, 0.55)
         for bone, amount in zip(digit.bones[1:], (1.0, 0.6), strict=True):
             if bone.seen < 0.15:
                 continue
             amount *= bone.seen
-            height = height + 0.5 * _spot(u, v, bone.start[:2], 0.75 * bone.start_radius)
-            flush += 0.6 * amount * _spot(u, v, bone.start[:2], 6.0)
+            _add_spot(height, u, v, bone.start[:2], 0.75 * bone.start_radius, 0.5)
+            _add_spot(flush, u, v, bone.start[:2], 6.0, 0.6 * amount)
             for share in (-0.11, -0.03, 0.05, 0.12) if amount > 0.6 else (-0.06, 0.06):
-                line = _across(u, v, bone, share + rng.normal(0, 0.01), 0.55 + rng.random() * 0.25)
-                crease += (0.45 + 0.55 * look.age) * amount * rng.uniform(0.5, 1.0) * line
-        flush += 0.5 * digit.tip.seen * _spot(u, v, digit.tip.end[:2], 7.0)
+                near, line = _across(u, v, bone, share + rng.normal(0, 0.01), 0.55 + rng.random() * 0.25)
+                crease[near] += (0.45 + 0.55 * look.age) * amount * rng.uniform(0.5, 1.0) * line
+        _add_spot(flush, u, v, digit.tip.end[:2], 7.0, 0.5 * digit.tip.seen)
     for _ in range(3 + int(rng.integers(3))):
         start = (rng.uniform(5, 30), rng.uniform(-18, 24))
         end = (rng.uniform(70, 88), start[1] * 1.2 + rng.normal(0, 8))
         steps = np.linspace(0, 1, 14)[:, None]
         path = np.array(start) + steps * (np.array(end) - np.array(start))
         path[:, 1] += 3.0 * np.sin(steps[:, 0] * rng.uniform(4, 9) + rng.uniform(0, 6)) * np.sin(steps[:, 0] * np.pi)
-        px = (path - (HAND_BOX_MM[0], HAND_BOX_MM[2])) * scale - 0.5
-        vein = _stroke(u.shape, px, 1.6 * scale, 0.9 * scale)
-        height = height + 0.75 * look.age * vein
-        albedo = albedo * (1 - vein[..., None] * look.age * np.array([0.02, 0.07, 0.13], dtype=np.float32))
-    height = height - 0.28 * crease
-    albedo = albedo * (1 - np.minimum(crease, 1)[..., None] * np.array([0.30, 0.25, 0.16], dtype=np.float32))
-    ruddy = np.array([0.17, 0.13, -0.02], dtype=np.float32) * (0.4 + 0.6 * pale)
-    albedo = albedo * (1 - np.minimum(flush, 1.0)[..., None] * ruddy)
+        reach = 0.5 * math.dist(path[0], path[-1]) + 10.0
+        near = _window(u, v, (float(path[:, 0].mean()), float(path[:, 1].mean())), reach)
+        corner = (float(u[0, near[1].start]), float(v[near[0].start, 0]))
+        veins[near] += _stroke(u[near].shape, (path - corner) * scale, 1.6 * scale, 0.9 * scale)
     blotch = _noise(rng, u.shape, (13 * scale, 13 * scale))
     pores = _noise(rng, u.shape, (1.1 * scale, 1.1 * scale))
     wrinkle = _noise(rng, u.shape, (1.3 * scale, 5.0 * scale))
-    albedo = albedo * (1 + 0.022 * blotch + 0.016 * pores)[..., None]
-    albedo[..., 1] *= 1 - 0.012 * blotch
-    height = height + 0.035 * pores + (0.02 + 0.07 * look.age) * wrinkle
+    height += 0.75 * look.age * veins - 0.28 * crease + 0.035 * pores + (0.02 + 0.07 * look.age) * wrinkle
+    tone = 1 + 0.022 * blotch + 0.016 * pores
+    crease, flush = np.minimum(crease, 1.0), np.minimum(flush, 1.0)
+    planes = []
+    for channel, plane in enumerate(cv2.split(albedo)):
+        ruddy = (0.17, 0.13, -0.02)[channel] * (0.4 + 0.6 * pale)
+        plane = plane * tone * (1 - (0.30, 0.25, 0.16)[channel] * crease) * (1 - ruddy * flush)
+        plane *= 1 - look.age * (0.02, 0.07, 0.13)[channel] * veins
+        planes.append(plane * (1 - 0.012 * blotch) if channel == 1 else plane)
+    albedo = np.asarray(cv2.merge(planes), np.float32)
     for digit in digits:
         height, albedo, gloss = _nail(look, u, v, digit.tip, height, albedo, gloss)
     for finger in look.rings:
-        band = _across(u, v, digits[finger].bones[0], 0.52, 1.7)
+        near, band = _across(u, v, digits[finger].bones[0], 0.52, 1.7)
         ring = np.clip((band - 0.35) * 3.0, 0, 1)
         metal = (0.85, 0.66, 0.30) if look.ring_is_gold else (0.74, 0.75, 0.78)
-        albedo = albedo * (1 - ring[..., None]) + ring[..., None] * _bgr(metal)
-        gloss = gloss * (1 - ring) + ring
-        height = height + 1.3 * ring
-    return height.astype(np.float32), np.clip(albedo, 0, 1).astype(np.float32), gloss.astype(np.float32)
+        albedo[near] = albedo[near] * (1 - ring[..., None]) + ring[..., None] * _bgr(metal)
+        gloss[near] = gloss[near] * (1 - ring) + ring
+        height[near] += 1.3 * ring
+    return height, np.clip(albedo, 0, 1), gloss
 
 
 def _nail(
@@ -423,16 +429,15 @@ def glove_detail(
 ) -> tuple[Plane, Plane, Plane]:
     """Knit or leather in place of skin: seams, wrinkles, ribs."""
     colour = _bgr(look.glove or look.skin)
-    albedo = np.broadcast_to(colour, albedo.shape).astype(np.float32)
+    height, albedo = height.copy(), np.broadcast_to(colour, albedo.shape).astype(np.float32)
     for digit in digits[:4]:
         ridge = Bone((30.0, digit.bones[0].start[1] * 0.7, 0), digit.bones[0].start, 1.0, 1.0)
-        distance, _, _ = _capsule(u, v, ridge)
-        seam = np.exp(-(((distance + 1) / 1.2) ** 2)).astype(np.float32)
-        height = height + 0.7 * seam * (0.2 if look.glove_is_knit else 1.0)
+        near, distance, _, _ = _capsule(u, v, ridge)
+        height[near] += 0.7 * np.exp(-(((distance + 1) / 1.2) ** 2)) * (0.2 if look.glove_is_knit else 1.0)
         for bone in digit.bones[1:]:
-            fold = _across(u, v, bone, rng.normal(0, 0.05), 1.6)
-            height = height - 0.9 * fold
-            albedo = albedo * (1 - 0.12 * fold[..., None])
+            near, fold = _across(u, v, bone, rng.normal(0, 0.05), 1.6)
+            height[near] -= 0.9 * fold
+            albedo[near] *= 1 - 0.12 * fold[..., None]
     if look.glove_is_knit:
         rows = np.sin(u * 2 * np.pi / 2.4 + 0.8 * np.sin(v * 2 * np.pi / 3.0)).astype(np.float32)
         height = height + 0.16 * rows
@@ -454,20 +459,20 @@ def _half_width(u: Plane, look: ArmLook) -> Plane:
     return np.asarray(np.interp(u, at, half) * look.slender, dtype=np.float32)
 
 
-def arm_relief(look: ArmLook, px_per_mm: float) -> Relief:
+def arm_relief(look: ArmLook, px_per_mm: float, behind_mm: float = BEHIND_MM) -> Relief:
     """Draw the forearm with its sleeve, watch and hair, from just over the wrist back past the elbow."""
     rng = np.random.default_rng([look.seed, 3])
     scale = px_per_mm * look.size
-    u, v, origin = grid(ARM_BOX_MM, scale)
-    half = _half_width(u, look)
-    lean = 2.5 * np.sin(u / 120.0)  # an arm isn't turned on a lathe
+    u, v, origin = grid((-behind_mm, *ARM_BOX_MM), scale)
+    half = _half_width(u[:1], look)
+    lean = 2.5 * np.sin(u[:1] / 120.0)  # an arm isn't turned on a lathe
     outline = np.abs(v - lean) - half
     height = 10.0 + 0.75 * np.sqrt(np.maximum(half * half - (v - lean) ** 2, 0)) - 1.2 * np.maximum(outline, 0)
     height = height - 0.75 * (half - 29.0) * 0.5  # the forearm's underside bulges too
-    albedo: Plane = np.broadcast_to(_bgr(look.skin), (*u.shape, 3)).astype(np.float32)
     blotch = _noise(rng, u.shape, (16 * scale, 12 * scale))
     pores = _noise(rng, u.shape, (1.1 * scale, 1.1 * scale))
-    albedo = albedo * (1 + 0.014 * blotch + 0.016 * pores)[..., None]
+    tone = 1 + 0.014 * blotch + 0.016 * pores
+    albedo: Plane = np.asarray(cv2.merge([tone * value for value in look.skin[::-1]]), np.float32)
     height = height + 0.03 * pores
     for side in (-1, 1):
         tendon = np.exp(-(((v - side * 4.0) / 2.5) ** 2)) * np.clip(1 + u / 110.0, 0, 1)
@@ -498,7 +503,7 @@ def arm_relief(look: ArmLook, px_per_mm: float) -> Relief:
 def _hair(rng: np.random.Generator, shape: tuple[int, int], scale: float) -> Plane:
     """Thin strokes that lie slantwise along the forearm, 0 to 1."""
     canvas = np.zeros(shape, dtype=np.float32)
-    count = 1500
+    count = round(1500 * shape[1] / (664.0 * scale))  # as dense, however much of the arm is drawn
     start = rng.uniform(0, 1, (count, 2)) * (shape[1], shape[0])
     length, angle = rng.uniform(3, 9, count) * scale, 0.45 + rng.normal(0, 0.4, count)
     ends = start + length[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
@@ -543,7 +548,8 @@ def _sleeve_over(
     height, albedo, gloss, alpha = under
     cuff = -sleeve.cuff_mm / look.size
     shape = u.shape
-    behind = cuff - u  # mm into the sleeve
+    along = u[:1]
+    behind = cuff - along  # mm into the sleeve
     slack = sleeve.looseness_mm * (0.35 + 0.65 * np.clip(behind / 60.0, 0, 1))
     ragged = _noise(rng, (1, shape[1]), (26 * scale, 1)), _noise(rng, (1, shape[1]), (26 * scale, 1))
     turn = np.clip(0.5 + v / 40.0, 0, 1)
@@ -558,33 +564,38 @@ def _sleeve_over(
     skew = u + 0.35 * v * np.sign(np.sin(u / 47.0 + rng.uniform(0, 6)))
     folds = _folds(rng, shape, scale)
     bunch = (
-        0.5 + 0.9 * np.exp(-(((behind - sleeve.band_mm - 18) / 34.0) ** 2)) + 1.1 * np.exp(-(((u + 262.0) / 60.0) ** 2))
+        0.5
+        + 0.9 * np.exp(-(((behind - sleeve.band_mm - 18) / 34.0) ** 2))
+        + 1.1 * np.exp(-(((along + 262.0) / 60.0) ** 2))
     )
     loose = np.clip((behind - sleeve.band_mm) / 8.0, 0, 1)
     cloth_height = cloth_height + sleeve.folds_mm * bunch * folds * loose
     band = np.clip((sleeve.band_mm - behind) * scale, 0, 1) * (behind > 0)
     cloth_height = cloth_height + 1.4 * band
-    cloth: Plane = np.broadcast_to(_bgr(sleeve.cloth), albedo.shape).astype(np.float32)
     across = np.arcsin(np.clip(v / reach, -1, 1)) * reach  # cloth is wrapped round the arm
+    second = np.zeros((1, 1), np.float32)  # how much of the other colour
+    tone = np.ones((1, 1), np.float32)
     if sleeve.pattern is Pattern.STRIPES:
-        stripe = np.clip(np.sin(across * 2 * np.pi / 13.0) * 4, -1, 1) * 0.5 + 0.5
-        cloth = cloth * (1 - stripe[..., None]) + stripe[..., None] * _bgr(sleeve.second)
+        second = np.clip(np.sin(across * (2 * np.pi / 13.0)) * 4, -1, 1) * 0.5 + 0.5
     elif sleeve.pattern is Pattern.CHECKS:
-        lines = (np.sin(across * 2 * np.pi / 24.0) > 0).astype(np.float32) + (np.sin(skew * 2 * np.pi / 24.0) > 0)
-        cloth = cloth * (1 - 0.42 * lines[..., None]) + 0.42 * lines[..., None] * _bgr(sleeve.second)
+        lines = (np.sin(across * (2 * np.pi / 24.0)) > 0).astype(np.float32) + (np.sin(skew * (2 * np.pi / 24.0)) > 0)
+        second = 0.42 * lines
     elif sleeve.pattern is Pattern.KNIT:
-        ribs = np.sin(across * 2 * np.pi / 3.4) * 0.6 + 0.4 * np.sin(u * 2 * np.pi / 2.6)
+        ribs = np.sin(across * (2 * np.pi / 3.4)) * 0.6 + 0.4 * np.sin(u * (2 * np.pi / 2.6))
         cloth_height = cloth_height + 0.25 * ribs
-        cloth = cloth * (1 + 0.07 * ribs)[..., None]
+        tone = 1 + 0.07 * ribs
     ribbing = np.sin(across * 2 * np.pi / 3.0) * band
     weave = _noise(rng, shape, (1.0 * scale, 1.0 * scale))
     worn = _noise(rng, shape, (40 * scale, 25 * scale))
     stitch = np.exp(-(((behind - sleeve.band_mm) / 1.1) ** 2)) + 0.7 * np.exp(-(((behind - 3.0) / 0.8) ** 2))
-    cloth = cloth * (1 + 0.04 * weave + 0.03 * worn + 0.05 * ribbing - 0.22 * stitch + 0.05 * folds * loose)[..., None]
-    mix = cover[..., None]
+    tone = tone * (1 + 0.04 * weave + 0.03 * worn + 0.05 * ribbing - 0.22 * stitch + 0.05 * folds * loose)
+    planes = [
+        plane + cover * ((first + second * (other - first)) * tone - plane)
+        for plane, first, other in zip(cv2.split(albedo), sleeve.cloth[::-1], sleeve.second[::-1], strict=True)
+    ]
     return (
         np.where(cover > 0.5, cloth_height, height),
-        albedo * (1 - mix) + cloth * mix,
+        np.asarray(cv2.merge(planes), np.float32),
         gloss * (1 - cover) + 0.02 * cover,
         np.maximum(alpha, cover),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vision.films.arm_looks import FOREARM_MM, ArmLook, Pattern, Pose, Rgb, Sleeve
-from vision.films.arm_relief import Relief, arm_relief, hand_relief
+from vision.films.arm_relief import BEHIND_MM, Relief, arm_relief, hand_relief
 from vision.films.hand_sheet import mesh_hand_relief
 
 __all__ = [
@@ -43,6 +43,9 @@ NOWHERE: Rect = (0, 0, 0, 0)
 
 SHADOW_BLURS_MM = (1.5, 4.0, 9.0, 18.0, 32.0)
 """Spread (one standard deviation) of the shadow sprites; the one that fits the height is painted."""
+
+SHADOW_BEYOND_MM = 250.0
+"""A forearm's shadow is drawn on so far beyond its sprite: a slanting lamp brings it into the picture."""
 
 BAND_PX = 64
 """An arm that lies aslant is painted in bands of so many rows, for its bounding box is mostly empty."""
@@ -93,14 +96,33 @@ class Part:
     """A lit sprite in its own plane.
 
     picture: (h, w, 4) float32, premultiplied blue green red alpha, colours 0 to 255, alpha 0 to 1.
-    shadows: one (h', w') float32 alpha for each of `SHADOW_BLURS_MM`, at a coarser scale.
-    to_mm: (3, 3): sprite pixels to (u, v) millimetres; shadow_to_mm the same for the shadows.
+    shadows: one (h', w') float32 alpha for each of `SHADOW_BLURS_MM`, the softer the coarser.
+    to_mm: (3, 3): sprite pixels to (u, v) millimetres; shadow_to_mm the same for each of the shadows.
     """
 
     picture: NDArray[np.float32]
     shadows: tuple[NDArray[np.float32], ...]
     to_mm: Matrix
-    shadow_to_mm: Matrix
+    shadow_to_mm: tuple[Matrix, ...]
+
+    def cropped(self) -> Part:
+        """The same without the empty margins of its picture."""
+        seen = self.picture[..., 3] > 0
+        rows, columns = np.flatnonzero(seen.any(axis=1)), np.flatnonzero(seen.any(axis=0))
+        if not len(rows):
+            return self
+        # One empty pixel stays around what is seen: interpolation fades into it.
+        top, bottom = max(int(rows[0]) - 1, 0), int(rows[-1]) + 2
+        left, right = max(int(columns[0]) - 1, 0), int(columns[-1]) + 2
+        shift = np.array([[1.0, 0, left], [0, 1.0, top], [0, 0, 1.0]])
+        picture = np.ascontiguousarray(self.picture[top:bottom, left:right])
+        return replace(self, picture=picture, to_mm=self.to_mm @ shift)
+
+    def eight_bits(self) -> Picture:
+        """(h, w, 4) uint8 of the picture, alpha 0 to 255 too."""
+        *colours, alpha = cv2.split(self.picture)
+        planes = [*colours, alpha * np.float32(255.0)]
+        return np.asarray(cv2.merge([cv2.convertScaleAbs(plane) for plane in planes]), dtype=np.uint8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,21 +222,29 @@ class ReadOut:
 
 
 @lru_cache(maxsize=24)
-def _reliefs(look: ArmLook, pose: Pose, px_per_mm: float) -> tuple[Relief, Relief]:
+def _reliefs(look: ArmLook, pose: Pose, px_per_mm: float, behind_mm: float) -> tuple[Relief, Relief]:
     hand = mesh_hand_relief(look, pose, px_per_mm) if look.mesh else hand_relief(look, pose, px_per_mm)
-    return hand, _forearm(look, px_per_mm)
+    return hand, _forearm(look, px_per_mm, behind_mm)
 
 
 @lru_cache(maxsize=24)
-def _forearm(look: ArmLook, px_per_mm: float) -> Relief:
-    return arm_relief(look, px_per_mm)
+def _forearm(look: ArmLook, px_per_mm: float, behind_mm: float) -> Relief:
+    return arm_relief(look, px_per_mm, behind_mm)
 
 
 def draw_arm(
-    look: ArmLook, pose: Pose, px_per_mm: float, light: Light | None = None, heading_rad: float = -math.pi / 2
+    look: ArmLook,
+    pose: Pose,
+    px_per_mm: float,
+    light: Light | None = None,
+    heading_rad: float = -math.pi / 2,
+    behind_mm: float = BEHIND_MM,
 ) -> ArmSprite:
-    """Draw an arm lit as it will be when it points along `heading_rad`; reliefs are kept, lighting is quick."""
-    hand, forearm = _reliefs(look, pose, px_per_mm)
+    """Draw an arm lit as it will be when it points along `heading_rad`; reliefs are kept, lighting is quick.
+
+    `behind_mm`: how much of the forearm is drawn, from the wrist back, in mm of an arm of size 1.
+    """
+    hand, forearm = _reliefs(look, pose, px_per_mm, behind_mm)
     return light_arm(look, hand, forearm, light or Light(), heading_rad)
 
 
@@ -228,51 +258,76 @@ def light_arm(look: ArmLook, hand: Relief, forearm: Relief, light: Light, headin
 def _lit(relief: Relief, light: Light, heading_rad: float, *, goes_on: bool) -> Part:
     """Shade one relief: lamp, sky, dimming where parts lie close, gloss."""
     scale = relief.px_per_mm
-    height = relief.height * scale
+    height = relief.height * np.float32(scale)
     gx = cv2.Sobel(height, cv2.CV_32F, 1, 0, ksize=3, scale=1 / 8)
     gy = cv2.Sobel(height, cv2.CV_32F, 0, 1, ksize=3, scale=1 / 8)
     steep = 1.0 / np.sqrt(1 + gx * gx + gy * gy)
-    x, y, up = np.array(light.towards) / np.linalg.norm(light.towards)
+    # Plain floats: a float64 scalar would turn every plane into float64.
+    x, y, up = (float(value) for value in np.array(light.towards) / np.linalg.norm(light.towards))
     cos, sin = math.cos(heading_rad), math.sin(heading_rad)
     lu, lv = x * cos + y * sin, -x * sin + y * cos
     facing = (-gx * lu - gy * lv + up) * steep
     # Light goes round under skin and cloth: a wrapped Lambert term without a hard terminator.
-    direct = np.maximum((facing + 0.25) / 1.25, 0.0) / ((up + 0.25) / 1.25)
+    direct = np.maximum((facing + 0.25) * (1 / 1.25 / ((up + 0.25) / 1.25)), 0.0)
     crowded = np.zeros_like(height)
+    above = np.maximum(relief.height, -4.0)
     for blur_mm, weight in ((2.0, 0.055), (6.0, 0.03)):
-        near = cv2.GaussianBlur(np.maximum(relief.height, -4.0), (0, 0), blur_mm * scale)
-        crowded += weight * np.maximum(near - relief.height, 0.0)
+        crowded += weight * np.maximum(_softened(above, blur_mm * scale) - relief.height, 0.0)
     open_sky = np.clip(1 - crowded, 0.5, 1.0) * (0.55 + 0.45 * steep)
     shade = open_sky * (light.ambient + (1 - light.ambient) * direct) * light.strength
-    half = np.array([lu, lv, up + 1.0])
-    half = half / np.linalg.norm(half)
-    mirror = np.clip((-gx * half[0] - gy * half[1] + half[2]) * steep, 0, 1).astype(np.float32)
+    over_half = math.sqrt(lu * lu + lv * lv + (up + 1.0) ** 2)
+    hu, hv, h_up = lu / over_half, lv / over_half, (up + 1.0) / over_half
+    mirror = np.clip((-gx * hu - gy * hv + h_up) * steep, 0, 1)
     broad, narrow = cv2.pow(mirror, 18), cv2.pow(mirror, 90)
     shine = relief.gloss * (0.10 * broad + 0.55 * relief.gloss * narrow) * (light.strength * (1 - light.ambient))
-    tint = np.array(light.colour[::-1], dtype=np.float32)
     # The albedo is as a screen shows it under plain light. Shading is multiplied in linear light, and is
     # warmer than grey in the dark: light that goes through skin and cloth comes out redder.
-    lit = np.minimum(shade, 1.6).astype(np.float32)
-    warm = cv2.merge([cv2.pow(lit, 1.06 / 2.2), cv2.pow(lit, 1.0 / 2.2), cv2.pow(lit, 0.90 / 2.2)])
-    matt = relief.albedo * warm * tint ** np.float32(1 / 2.2)
-    colour = np.clip(matt + shine[..., None] * tint * (1 - matt), 0, 1)
-    alpha = relief.alpha[..., None]
-    picture = np.concatenate([colour * 255.0 * alpha, alpha], axis=2).astype(np.float32)
-    coarse = 0.5
-    small = cv2.resize(relief.alpha, None, fx=coarse, fy=coarse, interpolation=cv2.INTER_AREA)
-    pad = math.ceil(2.2 * SHADOW_BLURS_MM[-1] * scale * coarse)
-    padded = cv2.copyMakeBorder(small, pad, pad, 0, pad, cv2.BORDER_CONSTANT, value=0.0)
-    # A forearm goes on beyond its sprite; a hand's stub does not.
-    beyond = cv2.BORDER_REPLICATE if goes_on else cv2.BORDER_CONSTANT
-    padded = cv2.copyMakeBorder(padded, 0, 0, pad, 0, beyond, value=0.0)
-    shadows = tuple(
-        cv2.GaussianBlur(padded, (0, 0), max(0.6, blur * scale * coarse)).astype(np.float32) for blur in SHADOW_BLURS_MM
-    )
+    exponent = cv2.log(np.clip(shade, 1e-4, 1.6))
+    planes = []
+    for albedo, power, tint in zip(cv2.split(relief.albedo), (1.06, 1.0, 0.90), light.colour[::-1], strict=True):
+        matt = albedo * cv2.exp(exponent * (power / 2.2)) * (tint ** (1 / 2.2))
+        colour = np.clip(matt + shine * tint * (1 - matt), 0, 1)
+        planes.append(colour * relief.alpha * 255.0)
+    picture = cv2.merge([*planes, relief.alpha])
     ox, oy = relief.origin_px
     to_mm = np.array([[1 / scale, 0, -ox / scale], [0, 1 / scale, -oy / scale], [0, 0, 1.0]])
-    # A coarse pixel p covers fine pixels 2p and 2p + 1, whose middle is 2p + 0.5.
-    fine = np.array([[1 / coarse, 0, 0.5 - pad / coarse], [0, 1 / coarse, 0.5 - pad / coarse], [0, 0, 1.0]])
-    return Part(np.ascontiguousarray(picture), shadows, to_mm, to_mm @ fine)
+    shadows, ways = zip(*(_shadow(relief.alpha, blur * scale, scale, goes_on) for blur in SHADOW_BLURS_MM), strict=True)
+    return Part(np.asarray(picture, np.float32), shadows, to_mm, tuple(to_mm @ way for way in ways))
+
+
+def _softened(plane: NDArray[np.float32], sigma_px: float) -> NDArray[np.float32]:
+    """A Gaussian blur, worked out on a coarser plane where it is wide."""
+    times = max(1, int(sigma_px / 1.4))
+    if times == 1:
+        return np.asarray(cv2.GaussianBlur(plane, (0, 0), sigma_px), np.float32)
+    height, width = plane.shape
+    small = cv2.resize(plane, (-(-width // times), -(-height // times)), interpolation=cv2.INTER_AREA)
+    small = cv2.GaussianBlur(small, (0, 0), sigma_px / times)
+    return np.asarray(cv2.resize(small, (width, height), interpolation=cv2.INTER_LINEAR), np.float32)
+
+
+def _shadow(
+    alpha: NDArray[np.float32], sigma_px: float, scale: float, goes_on: bool
+) -> tuple[NDArray[np.float32], Matrix]:
+    """A blurred shadow, as coarse as its blur allows, and (3, 3): its pixels to the sprite's."""
+    times = 2 ** max(0, math.floor(math.log2(sigma_px)))
+    height, width = alpha.shape
+    whole = cv2.copyMakeBorder(alpha, 0, -height % times, 0, -width % times, cv2.BORDER_CONSTANT, value=0.0)
+    size = (whole.shape[1] // times, whole.shape[0] // times)
+    small = cv2.resize(whole, size, interpolation=cv2.INTER_AREA) if times > 1 else whole
+    coarse = sigma_px / times
+    pad = math.ceil(2.6 * coarse) + 1
+    # A forearm goes on beyond its sprite; a hand's stub does not.
+    left = pad + math.ceil(SHADOW_BEYOND_MM * scale / times) if goes_on else pad
+    padded = cv2.copyMakeBorder(small, pad, pad, 0, pad, cv2.BORDER_CONSTANT, value=0.0)
+    beyond = cv2.BORDER_REPLICATE if goes_on else cv2.BORDER_CONSTANT
+    padded = cv2.copyMakeBorder(padded, 0, 0, left, 0, beyond, value=0.0)
+    # Shrinking (a box) and growing again (a triangle) blur as well: variances of 1/12 and 1/6.
+    own = math.sqrt(max(coarse * coarse - (0.25 if times > 1 else 0.0), 0.16))
+    # A coarse pixel p covers fine pixels p·times and on, whose middle is half of (times - 1) further.
+    middle = (times - 1) / 2
+    fine = np.array([[times, 0, middle - left * times], [0, times, middle - pad * times], [0, 0, 1.0]])
+    return np.asarray(cv2.GaussianBlur(padded, (0, 0), own), np.float32), fine
 
 
 def projection_of(camera: LiftedPlanes) -> Matrix:
@@ -338,15 +393,18 @@ def _clip(low: Iterable[float], high: Iterable[float], canvas_size: tuple[int, i
 def pieces(matrices: Matrix, sprite_size: tuple[int, int], canvas_size: tuple[int, int]) -> list[Rect]:
     """Rectangles that cover what a sprite may touch: several bands where one would be mostly empty."""
     points = _corners(matrices, sprite_size)
-    if points is None:
-        return []
+    return [] if points is None else bands(points, canvas_size)
+
+
+def bands(points: NDArray[np.float32], canvas_size: tuple[int, int]) -> list[Rect]:
+    """Rectangles that cover the hull of (n, 2) pixels: several bands where one would be mostly empty."""
     hull = np.asarray(cv2.convexHull(points), dtype=np.float32).reshape(-1, 2)
     whole = _clip(hull.min(axis=0), hull.max(axis=0), canvas_size)
     _, y, width, height = whole
     if width == 0 or cv2.contourArea(hull) > 0.7 * width * height or height < 2 * BAND_PX:
         return [whole] if width else []
     ends = np.roll(hull, -1, axis=0)
-    bands = []
+    made = []
     for top in range(y, y + height, BAND_PX):
         bottom = min(top + BAND_PX, y + height)
         # Cut each edge of the hull to the band; what is left of it says how wide the band must be.
@@ -358,8 +416,8 @@ def pieces(matrices: Matrix, sprite_size: tuple[int, int], canvas_size: tuple[in
         if xs.size:
             rect = _clip((xs.min(), top + 1), (xs.max(), bottom - 2), canvas_size)
             if rect[2]:
-                bands.append(rect)
-    return bands
+                made.append(rect)
+    return made
 
 
 def warped(sprite: Picture, back: Matrix, rect: Rect, read_out: ReadOut | None, coarse: int = 1) -> Picture:
@@ -531,6 +589,24 @@ def shadow_layers(
     return [Layer(rect, _three(keep))] if rect[2] else []
 
 
+def shadow_terms(light: Light, over_mm: float) -> list[tuple[float, int, tuple[float, float]]]:
+    """The lamp's and the sky's shadow of something `over_mm` above what they fall on.
+
+    Each: how dark, 0 to 1; which of `SHADOW_BLURS_MM`; how far aside it falls a millimetre of height.
+    """
+    direct = (light.strength * (1 - light.ambient), over_mm * light.breadth, light.shift_per_mm)
+    sky = (0.55 * light.ambient / (1 + (over_mm / 28.0) ** 2), 4.0 + 0.55 * over_mm, (0.0, 0.0))
+    return [
+        (min(depth, 0.85), min(range(len(SHADOW_BLURS_MM)), key=lambda n: _unlike(SHADOW_BLURS_MM[n], blur_mm)), aside)
+        for depth, blur_mm, aside in (direct, sky)
+        if depth >= 0.02
+    ]
+
+
+def _unlike(blur_mm: float, wanted_mm: float) -> float:
+    return abs(math.log(blur_mm / max(wanted_mm, 0.5)))
+
+
 def shadow_gain(
     size_px: tuple[int, int],
     sprite: ArmSprite,
@@ -554,23 +630,18 @@ def shadow_gain(
         (sprite.forearm, forearm_frames(sprite.look, grid), (grid.wrist_height_mm + grid.elbow_height_mm) / 2),
     ):
         over = max(0.0, float(height.mean()) + 6.0 - surface_mm)
-        direct = (light.strength * (1 - light.ambient), over * light.breadth, light.shift_per_mm)
-        sky = (0.55 * light.ambient / (1 + (over / 28.0) ** 2), 4.0 + 0.55 * over, (0.0, 0.0))
-        for depth, blur_mm, (along_x, along_y) in (direct, sky):
-            if depth < 0.02:
-                continue
+        for depth, level, (along_x, along_y) in shadow_terms(light, over):
             cast = np.diag([1.0, 1.0, 0.0, 1.0])
             cast[0, 2:] = along_x, -along_x * surface_mm
             cast[1, 2:] = along_y, -along_y * surface_mm
             cast[2, 3] = surface_mm
-            matrices = halved @ cast @ _few(frames) @ part.shadow_to_mm
-            which = int(np.argmin(np.abs(np.log(np.array(SHADOW_BLURS_MM) / max(blur_mm, 0.5)))))
-            sheet = part.shadows[which]
+            matrices = halved @ cast @ _few(frames) @ part.shadow_to_mm[level]
+            sheet = part.shadows[level]
             corners = _corners(matrices, (sheet.shape[1], sheet.shape[0]))
             rect = NOWHERE if corners is None else _clip(corners.min(axis=0), corners.max(axis=0), half_size)
             if rect[2]:
                 seen = warped(sheet, inverses(matrices), rect, read_out, coarse=2)
-                seen *= np.float32(-min(depth, 0.85))
+                seen *= np.float32(-depth)
                 seen += np.float32(1.0)
                 dark.append((rect, seen))
     whole = union([rect for rect, _ in dark])

@@ -235,18 +235,23 @@ class Motion:
     def _give_s(self) -> float:
         return min(self.arrest_s, 6.0 / max(self.lands_at_mm_s, 1.0))
 
-    def still(self, from_s: float, to_s: float) -> bool:
-        """Nothing moves by more than a hundredth of a millimetre between two instants."""
-        settled = self.arrives_s + max(
+    @property
+    def settles_s(self) -> float:
+        """From then on until it lifts nothing moves by more than a hundredth of a millimetre."""
+        if self.past_mm > 0:
+            return self.lifts_s
+        return self.arrives_s + max(
             10 * self.arrest_s + self.lag_s,
             8 * self.slide_s if self.slide_share > 0 else 0.0,
             self._lands_s + 0.05,
             1.4 * self.bounce_s if self.bounce_mm > 0 else 0.0,
             self.tap_after_s + self.tap_s if self.tap_mm > 0 else 0.0,
         )
-        if self.past_mm > 0:
-            settled = self.lifts_s
-        return to_s <= self.starts_s or from_s >= self.ends_s or (from_s >= settled and to_s <= self.lifts_s)
+
+    def still(self, from_s: float, to_s: float) -> bool:
+        """Nothing moves by more than a hundredth of a millimetre between two instants."""
+        away = to_s <= self.starts_s or from_s >= self.ends_s
+        return away or (from_s >= self.settles_s and to_s <= self.lifts_s)
 
     @property
     def _lands_s(self) -> float:

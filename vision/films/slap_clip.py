@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from referee.cards import Pile, Seat
 from vision.films.arm_looks import ArmLook, Pose
-from vision.films.arms import ArmSprite, Light, draw_arm
+from vision.films.arm_relief import BEHIND_MM
+from vision.films.arms import ArmSprite, Light, draw_arm, forearm_frames, projection_of
 from vision.films.artwork import CARD_MM, INKS, RANKS, SUITS, standard_deck
 from vision.films.camera import Camera
 from vision.films.encode import CLOCK, SAMPLE_RATE, Encoding, ns, ticks, write_film
@@ -38,6 +39,8 @@ QUIET_S = 0.4
 """The table is empty of hands for at least so long at the start."""
 OVERLAP_MM = 78.0
 """Palms nearer than this land on each other."""
+ARM_ROOM_MM = 65.0
+"""Nothing of an arm is further from its middle line."""
 SPRITE_SHARPNESS = 1.25
 """Sprites are drawn so much finer than the picture, so that turning them costs no sharpness."""
 
@@ -174,13 +177,14 @@ class SlapClip:
         spec = self.spec
         rng = np.random.default_rng([self.seed, 3])
         painter = Painter(self._base(rng), self._camera, self._light, self._visitors(), spec)
-        sensor = _Noise(rng, spec)
+        sensor = _Sensor(rng, spec)
+        # A repeated frame is the same picture, noise and all.
+        painted = painter.pictures(sorted({taken_s for _, taken_s in self._moments}))
         image: Picture | None = None
         last = math.nan
         for index, (tick, taken_s) in enumerate(self._moments):
-            if image is None or taken_s != last:  # a repeated frame is the same picture, noise and all
-                image = sensor.expose(painter.at(taken_s))
-                last = taken_s
+            if image is None or taken_s != last:
+                image, last = sensor.expose(next(painted)), taken_s
             yield Frame(ns(tick), 0, image, index)
 
     def frames(self) -> Iterator[Frame]:
@@ -218,9 +222,21 @@ class SlapClip:
         made = []
         for motion, _, _ in self._visits:
             pose = Pose.FLAT if rng.random() < 0.72 else Pose.REACHING
-            sprite: ArmSprite = draw_arm(motion.look, pose, scale, self._light, motion.heading_rad)
+            behind_mm = self._seen_behind_mm(motion) / motion.look.size
+            sprite: ArmSprite = draw_arm(motion.look, pose, scale, self._light, motion.heading_rad, behind_mm)
             made.append(Visitor(motion, sprite))
         return tuple(made)
+
+    def _seen_behind_mm(self, motion: Motion) -> float:
+        """How much of the forearm behind the wrist ever comes into the picture."""
+        places = motion.places(np.linspace(motion.starts_s, motion.ends_s, 60))
+        behind = np.arange(0.0, BEHIND_MM * motion.look.size, 15.0)
+        line = np.stack([-behind, np.zeros_like(behind), np.ones_like(behind)])
+        at = projection_of(self._camera) @ (forearm_frames(motion.look, places) @ line)
+        px = at[:, :2] / at[:, 2:]
+        room = ARM_ROOM_MM * self.spec.px_per_mm
+        inside = ((px > -room) & (px < np.array(self.spec.size_px)[:, None] + room)).all(axis=1).any(axis=0)
+        return float(behind[inside].max(initial=60.0)) + 15.0
 
     def _base(self, rng: np.random.Generator) -> Picture:
         """(h, w, 3) uint8: the table with its pile and the cards around, no hands."""
@@ -462,31 +478,52 @@ def _on_edge(pile_mm: tuple[float, float], way: float) -> tuple[float, float]:
     return pile_mm[0] + reach * dx, pile_mm[1] + reach * dy
 
 
-@lru_cache(maxsize=4)
-def _grain(width: int, height: int) -> NDArray[np.float32]:
-    """(height + 96, width + 96, 3) of unit spread: the same for all clips, which begin elsewhere in it each frame."""
-    grain = np.random.default_rng(5).standard_normal((height + 96, width + 96, 3), dtype=np.float32)
+GRAIN_ROOM_PX = 96
+"""The banks of grain are so much larger than the picture: each frame is cut from another place."""
+
+
+@lru_cache(maxsize=2)
+def _grain(width: int, height: int) -> tuple[NDArray[np.float32], Picture]:
+    """Two (height + 96, width + 96, 3) banks, the same for all clips: grain of unit spread, and numbers 0 to 254."""
+    rng = np.random.default_rng(5)
+    shape = (height + GRAIN_ROOM_PX, width + GRAIN_ROOM_PX, 3)
     # Cameras smooth their grain a little.
-    bank = np.asarray(cv2.GaussianBlur(grain, (0, 0), 0.45), dtype=np.float32)
-    return np.asarray(bank / bank.std(), dtype=np.float32)
+    bank = np.asarray(cv2.GaussianBlur(rng.standard_normal(shape, dtype=np.float32), (0, 0), 0.45), np.float32)
+    return bank / np.float32(bank.std()), rng.integers(0, 255, shape, dtype=np.uint8)
 
 
-class _Noise:
-    """The sensor's grain: more in the light, from a bank that is shifted each frame, after the exposure."""
+class _Sensor:
+    """The sensor's grain, after the exposure: its variance grows with the light, as photons' does.
+
+    One grain is everywhere; another is added where the picture is brighter than a number drawn for each pixel, so
+    that its share, and with it the variance, is as the brightness. All of it in eight bits, for speed.
+    """
 
     def __init__(self, rng: np.random.Generator, spec: SlapSpec) -> None:
-        width, height = spec.size_px
-        self._rng, self._size = rng, (width, height)
-        self._bank = _grain(width, height)
-        steps = np.arange(256, dtype=np.float32)
-        self._spread = (spec.noise * np.sqrt(0.35 + 0.65 * steps / 128)).astype(np.float32)
-        self._level = spec.level
+        self._rng, self._size, self._level = rng, spec.size_px, spec.level
+        bank, self._thresholds = _grain(*spec.size_px)
+        # At mid grey (128) the variances add up to noise²; rounding adds a twelfth to each.
+        dark, light = 0.35 * spec.noise**2 - 1 / 12, 0.65 * 255 / 128 * spec.noise**2 - 1 / 12
+        self._ever, self._lit = (_both_ways(bank, math.sqrt(max(each, 0.0))) for each in (dark, light))
+        self._mask = np.empty((spec.size_px[1], spec.size_px[0], 3), np.uint8)
+
+    def _cut(self, bank: Picture, at: tuple[int, int]) -> Picture:
+        (x, y), (width, height) = at, self._size
+        return bank[y : y + height, x : x + width]
 
     def expose(self, canvas: Picture) -> Picture:
         """(h, w, 3) uint8 of a painted canvas of that kind, which is left as it is."""
-        width, height = self._size
-        x, y = (int(v) for v in self._rng.integers(0, 96, 2))
+        ever, lit, drawn = ((int(x), int(y)) for x, y in self._rng.integers(0, GRAIN_ROOM_PX, (3, 2)))
         clean = canvas if self._level == 1.0 else cv2.convertScaleAbs(canvas, alpha=self._level)
-        spread = cv2.LUT(clean, self._spread)
-        grain = cv2.multiply(self._bank[y : y + height, x : x + width], spread)
-        return np.asarray(cv2.add(clean, grain, dtype=cv2.CV_8U), dtype=np.uint8)
+        bright = cv2.compare(clean, self._cut(self._thresholds, drawn), cv2.CMP_GT)
+        out = cv2.add(clean, self._cut(self._ever[0], ever))
+        cv2.subtract(out, self._cut(self._ever[1], ever), dst=out)
+        cv2.add(out, cv2.bitwise_and(bright, self._cut(self._lit[0], lit), dst=self._mask), dst=out)
+        cv2.subtract(out, cv2.bitwise_and(bright, self._cut(self._lit[1], lit), dst=self._mask), dst=out)
+        return np.asarray(out, np.uint8)
+
+
+def _both_ways(bank: NDArray[np.float32], spread: float) -> tuple[Picture, Picture]:
+    """What a grain adds and what it takes away, eight bits each."""
+    up, down = (cv2.multiply(bank, np.full(4, way * spread), dtype=cv2.CV_8U) for way in (1, -1))
+    return np.asarray(up, np.uint8), np.asarray(down, np.uint8)
