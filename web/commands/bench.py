@@ -11,6 +11,8 @@ HELP = "run a benchmark: prints a table, and as its last line one JSON object"
 #: Each module has ``HELP``, ``add(parser)`` for its own options and ``run(args) -> int``.
 BENCHES = {
     "cards": "vision.benches.cards",
+    "hands": "vision.benches.hands",
+    "enrolment": "vision.benches.enrolment",
     "referee": "vision.benches.referee",
     "slaps": "vision.benches.slaps",
     "films": "vision.benches.films",
