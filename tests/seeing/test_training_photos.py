@@ -9,7 +9,16 @@ import pytest
 from vision.benches.labelled import Kind, Label
 from vision.detections import CARD_FACE, Detections
 from vision.training.cards_art import BACK, CARDS, JOKER
-from vision.training.photos import Labeller, PhotoCard, class_of, held_out, in_a_corner, in_a_mirror, matched
+from vision.training.photos import (
+    Labeller,
+    PhotoCard,
+    class_of,
+    held_out,
+    in_a_corner,
+    in_a_mirror,
+    matched,
+    upright_by_corners,
+)
 
 TALL = np.array([[40, 30], [103, 30], [103, 118], [40, 118]], np.float32)
 
@@ -110,3 +119,14 @@ def test_a_mirrored_quad_is_still_clockwise_with_a_short_side_first() -> None:
     assert np.linalg.norm(card.quad[0] - card.quad[1]) < np.linalg.norm(card.quad[1] - card.quad[2])
     x, y = card.quad.mean(axis=0).astype(int)
     assert picture[y, x].min() > 200
+
+
+@pytest.mark.parametrize(("mirrored", "sign"), [(False, 1), (True, -1)])
+def test_corner_labels_tell_a_mirrored_picture(mirrored: bool, sign: int) -> None:
+    """An index stands at the left of a card's upper end and at the right of its lower one."""
+    boxes = np.array([[42, 33, 52, 53], [92, 95, 101, 115]], np.float32)
+    if mirrored:
+        boxes[:, [0, 2]] = 143 - boxes[:, [2, 0]]
+    label = Label("7h", Kind.CORNERS, boxes)
+    assert upright_by_corners([label], [PhotoCard("7h", TALL)]) == sign * 6
+    assert upright_by_corners([Label("7h", Kind.WHOLE, boxes[:1])], [PhotoCard("7h", TALL)]) == 0
