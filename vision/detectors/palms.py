@@ -180,7 +180,7 @@ def decoded(output: Floats, min_confidence: float, side: float = 192.0) -> Palms
     """
     if output.shape != (len(_ANCHORS), 19):
         raise BadInput.of("palms", f"({len(_ANCHORS)}, 19) numbers", output.shape)
-    scores = 1 / (1 + np.exp(-np.clip(output[:, 18], -_SCORE_CLIP, _SCORE_CLIP)))
+    scores = 1 / (1 + np.exp(-np.clip(output[:, 18].astype(np.float64), -_SCORE_CLIP, _SCORE_CLIP)))
     chosen = np.flatnonzero((scores >= min_confidence) & np.isfinite(output).all(axis=1))
     rows, at = output[chosen, :18] / np.float32(side), _ANCHORS[chosen]
     middle, half = rows[:, :2] + at, rows[:, 2:4] / 2
