@@ -15,6 +15,7 @@ from referee.game import set_up
 from referee.games.snap import GAME
 from referee.instant import Instant
 from referee.match import Match
+from vision.films.encode import Encoding, write_film
 from vision.films.film import FilmOrder, make_film
 from vision.hands.order import Offset, joined
 from vision.narrator import Telling
@@ -195,6 +196,12 @@ def _changed(*words: str) -> object:
     return change
 
 
+def _no_hands(folder: Path) -> list[str]:
+    pictures = ((3000 * n, np.full((144, 160), 90, np.uint8)) for n in range(12))
+    write_film(folder / "a.mp4", pictures, (160, 96), 30.0, None, Encoding())
+    return [str(folder / "a.mp4"), "--watch-only"]
+
+
 def _pictures(folder: Path) -> list[str]:
     cv2.imwrite(str(folder / "img1.png"), np.zeros((9, 9, 3), np.uint8))
     return [str(folder)]
@@ -216,7 +223,7 @@ TABLE = Table.laid_out(GAME.layout(2), [(0, 0), (450, 0), (450, 300), (0, 300)],
         pytest.param(lambda folder: [str(folder / "no.mp4")], "expected a video or a folder", id="a missing file"),
         pytest.param(_pictures, "expected a video to judge a game by, or --watch-only", id="pictures without a game"),
         pytest.param(lambda folder: _text(folder)[:1], "expected a game, like --game snap", id="no game"),
-        pytest.param(lambda folder: _text(folder)[:-2], "expected --table T.toml, or a file", id="no table"),
+        pytest.param(_no_hands, "table: expected hands that come in", id="no table file, and nobody in the picture"),
     ],
 )
 def test_what_cant_be_reviewed_is_said_in_one_line(

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from referee.bad_input import BadInput
+from vision.sources.mirrored import unmirrored
 from vision.sources.pieces import Sound, frames, joined
 from vision.sources.video import Limits, VideoFile
 
@@ -29,10 +30,15 @@ def film(
     click_s: float | None = None,
     size: tuple[int, int] = SIZE,
     codec: str = "libx264",
+    recorded_hz: float | None = None,
 ) -> Path:
     """A clip whose picture n has brightness 4 n + 40, a white square in its top left corner, and a click."""
     stamps = [3000 * n for n in range(30)] if stamps is None else stamps
-    with av.open(str(path), "w") as out:
+    # Android's recorders keep the camera's rate among the file's own keys.
+    options = {} if recorded_hz is None else {"movflags": "use_metadata_tags"}
+    with av.open(str(path), "w", options=options) as out:
+        if recorded_hz is not None:
+            out.metadata["com.android.capture.fps"] = f"{recorded_hz:.6f}"
         video = out.add_stream(codec, rate=30)
         video.width, video.height = size
         video.pix_fmt = "yuvj420p" if codec == "mjpeg" else "yuv420p"
@@ -90,6 +96,46 @@ def test_a_turned_phone_gives_upright_pictures(
     inset = [8 if place == 0 else -8 for place in corner]
     assert image[inset[0], inset[1], 0] > 240
     assert image.shape[:2] == size[::-1]
+
+
+@pytest.mark.parametrize(
+    ("said", "asked", "slowed"),
+    [
+        pytest.param(240.0, None, 8.0, id="as the file says"),
+        pytest.param(None, 240.0, 8.0, id="as a person says"),
+        pytest.param(30.2, None, 1.0, id="at the speed it was recorded"),
+        pytest.param(240.0, 120.0, 4.0, id="a person knows better than the file"),
+        pytest.param(None, None, 1.0, id="nobody says"),
+    ],
+)
+def test_slow_motion_is_told_in_the_recordings_time(
+    tmp_path: Path, said: float | None, asked: float | None, slowed: float
+) -> None:
+    path = film(tmp_path / "a.mp4", recorded_hz=said, click_s=0.5)
+    with VideoFile(path, recorded_hz=asked) as video:
+        assert video.info.slowed == pytest.approx(slowed, rel=1e-6)
+        assert video.info.rate_hz == pytest.approx(30 * slowed, rel=0.01)
+        pieces = list(video)
+    stamps = [frame.at_ns for frame in frames(pieces)]
+    assert np.diff(stamps) == pytest.approx(1e9 / 30 / slowed, rel=1e-3)
+    sound = joined(pieces)
+    assert sound is not None
+    click_ns = sound.at_ns + int(np.abs(sound.samples).argmax()) * 10**9 // sound.rate_hz
+    assert abs(click_ns - 500_000_000 / slowed) < 1_000_000
+
+
+def test_a_rate_that_no_camera_has_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"recorded fps: expected .* pictures a second for a\.mp4, got 90000"):
+        VideoFile(film(tmp_path / "a.mp4"), recorded_hz=90_000.0)
+
+
+def test_a_mirrored_clip_is_put_right(tmp_path: Path) -> None:
+    with VideoFile(film(tmp_path / "a.mp4", click_s=0.5)) as video:
+        pieces = list(unmirrored(video))
+    image = next(frames(pieces)).image
+    assert image[8, -8, 0] > 240
+    assert image[8, 8, 0] < 200
+    assert joined(pieces) is not None
 
 
 def test_sound_lies_on_the_pictures_clock(tmp_path: Path) -> None:

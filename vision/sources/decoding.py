@@ -34,6 +34,9 @@ CODECS = (
     "pcm_f32le,pcm_u8,pcm_mulaw,pcm_alaw,adpcm_ima_wav,amrnb,amrwb"
 )
 
+#: Android's recorders write the camera's own rate under this key. Apple's keep true times and write none.
+CAPTURE_RATE = "com.android.capture.fps"
+
 #: kind (one letter), slot or length, stamp, stamp is known, width, height, rate.
 MESSAGE = struct.Struct("<c i q ? i i i")
 INFO, PICTURE, SOUND, END, REFUSED = b"I", b"P", b"S", b"E", b"X"
@@ -130,7 +133,7 @@ def _decode(request: dict[str, Any], slots: threading.Semaphore, out: BinaryIO) 
         promised_s = _promised_s(container, video)
         if promised_s is not None and promised_s > request["max_seconds"]:
             raise Refused(f"expected at most {request['max_seconds']:.0f} s of video, got {promised_s:.0f} s")
-        writer = _Writer(request, slots, out, video, audio)
+        writer = _Writer(request, slots, out, video, audio, _recorded_hz(container, video))
         streams = [video] if audio is None else [video, audio]
         for packet in container.demux(streams):
             writer.take(packet)
@@ -157,12 +160,29 @@ def _promised_s(container: Any, video: Any) -> float | None:
     return container.duration / av.time_base if container.duration else None
 
 
+def _recorded_hz(container: Any, video: Any) -> float | None:
+    """Pictures a second as the camera took them, where the file says that it plays slowed down or sped up."""
+    for tags in (container.metadata, video.metadata):
+        with contextlib.suppress(KeyError, ValueError):
+            rate = float(tags[CAPTURE_RATE])
+            if 0.01 <= rate <= 100_000:
+                return rate
+    return None
+
+
 class _Writer:
     """Decodes packets and hands pictures and sound over."""
 
     def __init__(
-        self, request: dict[str, Any], slots: threading.Semaphore, out: BinaryIO, video: Any, audio: Any
+        self,
+        request: dict[str, Any],
+        slots: threading.Semaphore,
+        out: BinaryIO,
+        video: Any,
+        audio: Any,
+        recorded_hz: float | None,
     ) -> None:
+        self._recorded_hz = recorded_hz
         self._request, self._slots, self._out = request, slots, out
         self._video, self._audio = video, audio
         self._reformatter = VideoReformatter()
@@ -238,6 +258,7 @@ class _Writer:
             "pictures": video.frames,
             "duration_s": float(video.duration * video.time_base) if video.duration else None,
             "sound": audio is not None,
+            "recorded_hz": self._recorded_hz,
         }
         with open(self._request["memory"], "r+b") as file:
             length = self._request["slots"] * width * height * 3

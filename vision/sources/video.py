@@ -52,6 +52,14 @@ class VideoInfo:
     pictures: int
     """As the header counts them, 0 where it doesn't."""
     has_sound: bool
+    slowed: float = 1.0
+    """How many times slower the file plays than it was recorded; all times here are the recording's."""
+
+
+#: A file whose own rate and the camera's differ by less than this share plays at the speed it was recorded.
+SAME_SPEED = 0.2
+#: Beyond these nobody slows down or speeds up a recording; a wrong number is more likely.
+_SLOWEST, _FASTEST = 100.0, 0.01
 
 
 class VideoFile:
@@ -67,10 +75,19 @@ class VideoFile:
     #: Pictures decoded ahead; a moment's work of whoever takes them is bridged by so many.
     SLOTS = 6
 
-    def __init__(self, path: Path | str, limits: Limits | None = None, *, sound: bool = True, threads: int = 1) -> None:
+    def __init__(
+        self,
+        path: Path | str,
+        limits: Limits | None = None,
+        *,
+        sound: bool = True,
+        threads: int = 1,
+        recorded_hz: float | None = None,
+    ) -> None:
         """Start decoding; `BadInput` where the file is no video that can be used.
 
-        ``sound`` False leaves the audio out. ``threads``: how many the decoder may use.
+        ``sound`` False leaves the audio out. ``threads``: how many the decoder may use. ``recorded_hz``: how many
+        pictures a second the camera took, where the file plays slowed down; None: as the file says, if it does.
         """
         self.path = Path(path)
         _must_be_a_file(self.path)
@@ -105,12 +122,14 @@ class VideoFile:
             self._reader = threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True)
             self._reader.start()
             self._waiting: list[Sound] = []
-            self.info = self._open()
+            self.info = self._open(recorded_hz)
         except BaseException:
             self.close()
             raise
         assert self.info is not None
-        step_ns = round(SECOND_NS / self.info.rate_hz) if self.info.rate_hz else SECOND_NS // 30
+        # Stamps are read as the file has them, and told as they were recorded.
+        rate_hz = self.info.rate_hz / self.info.slowed if self.info.rate_hz else 30.0
+        step_ns = round(SECOND_NS / rate_hz)
         self._stamps = StampReader(self.info.time_base, step_ns, name=self.path.name)
 
     def __enter__(self) -> VideoFile:
@@ -135,7 +154,7 @@ class VideoFile:
         while True:
             kind, (slot, stamp, known, *_, rate), data = self._next()
             if kind == decoding.PICTURE:
-                at_ns, sd_ns = self._stamps.read(stamp if known else None)
+                at_ns, sd_ns = (self._recorded(ns) for ns in self._stamps.read(stamp if known else None))
                 assert self._memory is not None
                 length = width * height * 3
                 view = np.frombuffer(self._memory, np.uint8, length, slot * length)
@@ -145,7 +164,9 @@ class VideoFile:
                 yield Frame(at_ns, sd_ns, image, index)
                 index += 1
             elif kind == decoding.SOUND:
-                yield self._sound(stamp, known, rate, data)
+                sound = self._sound(stamp, known, rate, data)
+                if sound is not None:
+                    yield sound
             elif kind == decoding.END:
                 return
 
@@ -167,11 +188,16 @@ class VideoFile:
 
     # --- the other side ----------------------------------------------------------------------------
 
-    def _open(self) -> VideoInfo:
+    def _recorded(self, ns: int) -> int:
+        """A time of the file's as it was when it was recorded."""
+        return ns if self.info.slowed == 1.0 else round(ns / self.info.slowed)
+
+    def _open(self, recorded_hz: float | None) -> VideoInfo:
+        sounds: list[tuple[int, bool, int, bytes]] = []
         while True:
             kind, (_, stamp, known, *_, rate), data = self._next()
             if kind == decoding.SOUND:
-                self._waiting.append(self._sound(stamp, known, rate, data))
+                sounds.append((stamp, known, rate, data))
             elif kind == decoding.INFO:
                 break
         raw = json.loads(data)
@@ -179,21 +205,30 @@ class VideoFile:
             self._memory = mmap.mmap(file.fileno(), 0)
         self._forget_path()
         rate = raw["rate"]
-        return VideoInfo(
+        rate_hz = rate[0] / rate[1] if rate else None
+        slowed = _slowed(self.path.name, rate_hz, recorded_hz, raw["recorded_hz"])
+        self.info = VideoInfo(
             size_px=(raw["width"], raw["height"]),
-            rate_hz=rate[0] / rate[1] if rate else None,
+            rate_hz=rate_hz * slowed if rate_hz else None,
             time_base=Fraction(*raw["time_base"]),
             codec=raw["codec"],
-            duration_ns=None if raw["duration_s"] is None else round(raw["duration_s"] * SECOND_NS),
+            duration_ns=None if raw["duration_s"] is None else round(raw["duration_s"] * SECOND_NS / slowed),
             pictures=raw["pictures"],
             has_sound=raw["sound"],
+            slowed=slowed,
         )
+        self._waiting = [each for each in (self._sound(*sound) for sound in sounds) if each is not None]
+        return self.info
 
     _last_sound_ns: int = 0
 
-    def _sound(self, stamp_ns: int, known: bool, rate: int, data: bytes) -> Sound:
-        """A stretch without a stamp follows the one before it."""
-        sound = Sound(stamp_ns if known else self._last_sound_ns, rate, np.frombuffer(data, np.float32))
+    def _sound(self, stamp_ns: int, known: bool, rate: int, data: bytes) -> Sound | None:
+        """A stretch without a stamp follows the one before it; None where it was slowed beyond what sound can be."""
+        rate_hz = round(rate * self.info.slowed)
+        if not 1000 <= rate_hz <= 400_000:
+            return None
+        at_ns = self._recorded(stamp_ns) if known else self._last_sound_ns
+        sound = Sound(at_ns, rate_hz, np.frombuffer(data, np.float32))
         self._last_sound_ns = sound.end_ns
         return sound
 
@@ -237,6 +272,20 @@ class VideoFile:
             with contextlib.suppress(OSError):
                 os.unlink(self._memory_path)
             self._memory_path = None
+
+
+def _slowed(name: str, rate_hz: float | None, asked_hz: float | None, said_hz: float | None) -> float:
+    """How many times slower a file plays than it was recorded: as asked for, else as it says itself, else not."""
+    recorded_hz = asked_hz if asked_hz is not None else said_hz
+    if recorded_hz is None or rate_hz is None:
+        return 1.0
+    slowed = recorded_hz / rate_hz
+    if asked_hz is not None:
+        if not _FASTEST <= slowed <= _SLOWEST:
+            expected = f"{_FASTEST * rate_hz:g} to {_SLOWEST * rate_hz:g} pictures a second for {name}"
+            raise BadInput.of("recorded fps", expected, f"{asked_hz:g}")
+        return slowed
+    return slowed if abs(slowed - 1) > SAME_SPEED and _FASTEST <= slowed <= _SLOWEST else 1.0
 
 
 def _must_be_a_file(path: Path) -> None:

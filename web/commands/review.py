@@ -21,14 +21,13 @@ from vision.hands.watcher import HandWatcher
 from vision.narrator import SPOT_KIND
 from vision.pipeline import Pipeline, fits
 from vision.sources.pieces import Piece
-from vision.sources.video import VideoFile
-from vision.table import Table
 from vision.verdict import SlapVerdict
 from web.config import Chosen, add_match_options, choose, dealer_seat, read_rules
+from web.found_table import ClipTable, add_clip_options, open_clip, pieces_of, table_of
 from web.games import game_named
 from web.notation import Notation
 from web.report import Judged, Watched, add_report_options, attended, show_report
-from web.table_watch import pipeline_for, watch
+from web.table_watch import enrolled_reader, pipeline_for, rules_deck, watch
 from web.telling import Teller, clock, when
 from web.words import DEFAULT_LANGUAGE, words
 
@@ -42,8 +41,13 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.add_argument("videos", nargs="+", type=Path, metavar="VIDEO", help="a video, or a folder of pictures")
     add_match_options(parser, game_option=True)
-    parser.add_argument("--deck", default="", metavar="D", help="a shipped deck, or a deck.toml (default: the game's)")
-    parser.add_argument("--table", type=Path, metavar="T.toml", help="where the table, its seats and piles are")
+    parser.add_argument(
+        "--deck",
+        default="",
+        metavar="D",
+        help="a shipped deck, a deck.toml, or the FILE.deck of one that was enrolled (default: the game's)",
+    )
+    add_clip_options(parser)
     parser.add_argument("--watch-only", action="store_true", help="no game: time slaps, read cards")
     parser.add_argument("--labels", type=Path, metavar="CSV", help="compare a folder of pictures with labels by eye")
     parser.add_argument("--json", action="store_true", help="events, rulings and verdicts as JSON lines")
@@ -75,18 +79,23 @@ def _review_game(path: Path, args: argparse.Namespace) -> None:
     if args.game is None:
         raise BadInput.of("review", "a game, like --game snap, or --watch-only", "neither")
     chosen = _chosen(args)
-    table = Table.from_toml(args.table or _table_beside(path))
-    fits(table, chosen.game.layout(len(chosen.setup.players)))
+    layout = chosen.game.layout(len(chosen.setup.players))
+    clip = table_of(path, args, _with_bar, layout=layout)
+    table = clip.table
+    fits(table, layout)
     match: Match[Any] = Match(chosen.game, chosen.setup)
     refused: list[tuple[Event, str]] = []
-    with VideoFile(path) as video:
-        pipeline = pipeline_for(chosen.game, chosen.setup, table.scaled_to(video.info.size_px))
-        evidence = attended(pipeline)
-        for watched in watch(evidence.witness.pieces(_with_bar(video, video.info.duration_ns)), pipeline, match):
+    with open_clip(path, args) as video:
+        here, reader = table.scaled_to(video.info.size_px), enrolled_reader(args.deck)
+        pipeline = pipeline_for(chosen.game, chosen.setup, here, reader=reader)
+        evidence = attended(pipeline, clip.assumed)
+        pieces = _with_bar(pieces_of(video, args), video.info.duration_ns)
+        for watched in watch(evidence.witness.pieces(pieces), pipeline, match):
             refused += watched.refused
     if args.record is not None:
         _record(args.record, chosen, match)
     judged = evidence.judged(match.course, len(match.setup.players), float(match.setup.options["confidence"]))
+    _say_assumed(clip, args)
     lines = _json_lines(chosen, match, judged) if args.json else _lines(chosen, match, judged, evidence, args.lang)
     for line in lines:
         _say(line)
@@ -97,19 +106,23 @@ def _review_game(path: Path, args: argparse.Namespace) -> None:
 
 def _watch_slaps(path: Path, args: argparse.Namespace) -> None:
     """No game: only whose hand came down when, and who was first and last."""
-    table = Table.from_toml(args.table or _table_beside(path))
-    players = args.players or tuple(f"Seat {spot.seat}" for spot in table.seats)
+    reader = CardReader.shipped()
+    clip = table_of(path, args, _with_bar, reader=reader)
+    table = clip.table
+    players = args.players or clip.seat_names
     if len(players) != len(table.seats):
-        raise BadInput.of("players", f"{len(table.seats)} names, one a seat of the table", len(players))
+        expected = f"{len(table.seats)} names, one a seat of the table ({', '.join(clip.seat_names)})"
+        raise BadInput.of("players", expected, len(players))
     told: dict[int, Event] = {}
-    with VideoFile(path) as video:
+    with open_clip(path, args) as video:
         here = table.scaled_to(video.info.size_px)
         spots = frozenset(spot.pile for spot in here.piles if spot.pile.kind == SPOT_KIND)
         slapped = spots or frozenset(spot.pile for spot in here.piles)
         hands = HandWatcher(here, timed=slapped)
-        pipeline = Pipeline(here, here.layout(), CardReader.shipped(), hands, slapped=slapped)
-        evidence = attended(pipeline)
-        for looked in pipeline.watch(evidence.witness.pieces(_with_bar(video, video.info.duration_ns))):
+        pipeline = Pipeline(here, here.layout(), reader, hands, slapped=slapped)
+        evidence = attended(pipeline, clip.assumed)
+        pieces = _with_bar(pieces_of(video, args), video.info.duration_ns)
+        for looked in pipeline.watch(evidence.witness.pieces(pieces)):
             for telling in looked.tellings:
                 if telling.event is None:
                     told.pop(telling.key, None)
@@ -117,6 +130,7 @@ def _watch_slaps(path: Path, args: argparse.Namespace) -> None:
                     told[telling.key] = telling.event
     course = sorted(told.values(), key=lambda event: event.at.at_ns)
     judged = evidence.judged(course, len(players), DECIDED)
+    _say_assumed(clip, args)
     for verdict in (each.verdict for each in judged):
         if args.json:
             _say(json.dumps(verdict.to_json()))
@@ -134,7 +148,7 @@ def _chosen(args: argparse.Namespace) -> Chosen:
     if args.deck.endswith(".toml"):
         deck = _deck(Path(args.deck))
         return Chosen(game, set_up(game, args.players, deck, dealer=dealer, options=options), deck.name)
-    return choose(game, args.players, dealer=dealer, deck=args.deck, options=options)
+    return choose(game, args.players, dealer=dealer, deck=rules_deck(args.deck), options=options)
 
 
 def _deck(path: Path) -> Deck:
@@ -144,12 +158,16 @@ def _deck(path: Path) -> Deck:
         raise BadInput.of(str(path), "a deck in TOML", getattr(error, "strerror", None) or str(error)) from error
 
 
-def _table_beside(path: Path) -> Path:
-    """A table file that lies beside the video, as films have it."""
-    beside = path.with_suffix(".table.toml")
-    if not beside.is_file():
-        raise BadInput.of("table", f"--table T.toml, or a file {beside.name} beside the video", "neither")
-    return beside
+def _say_assumed(clip: ClipTable, args: argparse.Namespace) -> None:
+    """What was found rather than told; ``--json`` has the table too."""
+    if clip.found is None:
+        return
+    if not args.json:
+        for line in clip.assumed:
+            _say(line)
+        return
+    note = {"kind": "note", "text": " ".join(clip.assumed), "table": clip.table.to_toml(), "seats": clip.seat_names}
+    _say(json.dumps(note))
 
 
 # --- what is said --------------------------------------------------------------------------------------
@@ -211,7 +229,7 @@ def _record(path: Path, chosen: Chosen, match: Match[Any]) -> None:
         raise BadInput.of(str(path), "a place that can be written", error.strerror or "none") from error
 
 
-def _with_bar(pieces: Iterator[Piece] | VideoFile, duration_ns: int | None) -> Iterator[Piece]:
+def _with_bar(pieces: Iterator[Piece], duration_ns: int | None) -> Iterator[Piece]:
     """A progress bar where a person is watching."""
     shown = sys.stderr.isatty() and bool(duration_ns)
     percent = -1

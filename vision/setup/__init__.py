@@ -1,0 +1,1 @@
+"""Finds a table in a clip for which nobody wrote a table file: its scale, piles and seats."""
