@@ -36,7 +36,7 @@ def test_snap_on_the_table_is_snap_in_the_rules(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_two_tidy_players_of_trash_make_no_fault(seed: int) -> None:
-    film, _ = trash_film(seed, seconds=150)
+    film, _ = trash_film(seed, seconds=150, short=True)
     assert not [ruling for ruling in film.match.rulings if ruling.verdict in (Verdict.FAULT, Verdict.ASK)]
     lying = Counter(card.card for stack in film.stage.stacks.values() for card in stack)
     assert lying == Counter(card.name for card in shipped_deck("standard52").cards())
@@ -46,7 +46,7 @@ def test_two_tidy_players_of_trash_make_no_fault(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_a_hand_of_hit_the_deck_is_played_to_the_count(seed: int) -> None:
-    film, script = hit_the_deck_film(seed, seconds=240)
+    film, script = hit_the_deck_film(seed, seconds=240, short=True)
     faults = {r.what for r in film.match.rulings if r.verdict in (Verdict.FAULT, Verdict.ASK)}
     assert faults <= {"false_slap"}
     assert not film.match.refused

@@ -51,6 +51,16 @@ class Condition:
     sound_delay_s: float = 0.0
     sound_drift: float = 0.0
     """Sound that runs so much longer than the picture, as a share."""
+    music: float = 0.0
+    """Root mean square of music in the room, of full scale."""
+    talk: float = 0.0
+    """How loud people talk meanwhile, beside a good slap."""
+    chairs: float = 0.0
+    """How loud chairs are, beside a good slap."""
+    reverb_s: float = 0.35
+    """How long the room takes to let a sound die away by 60 dB."""
+    gain_db: float = 0.0
+    """How much fainter (below 0) all is heard, the microphone's own noise left out."""
 
 
 CONDITIONS: Mapping[str, Condition] = {
@@ -73,6 +83,11 @@ CONDITIONS: Mapping[str, Condition] = {
         Condition("patterned", tops=("patterned",)),
         Condition("lens", lens_k1=-0.10),
         Condition("off-sync", sound_delay_s=0.140, sound_drift=60e-6),
+        Condition("music", music=0.045),
+        Condition("talk", talk=0.32),
+        Condition("chairs", chairs=0.35),
+        Condition("reverb", reverb_s=1.3),
+        Condition("faint", gain_db=-22.0),
     )
 }
 
@@ -91,3 +106,7 @@ def condition(names: str) -> Condition:
         }
         made = replace(made, **changed)
     return replace(made, name=names)
+
+
+ONLY_HEARD = ("off-sync", "music", "talk", "chairs", "reverb", "faint")
+"""Conditions that change no picture."""

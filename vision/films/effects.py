@@ -14,6 +14,7 @@ from scipy import signal  # type: ignore[import-untyped]  # scipy ships no types
 from vision.films.conditions import CONDITIONS
 from vision.films.encode import SAMPLE_RATE
 from vision.films.film import FilmOrder, Shoot
+from vision.films.heard import MEASURES as HEARD
 
 Picture = NDArray[np.uint8]
 Field = NDArray[np.float32]
@@ -186,6 +187,7 @@ MEASURES: dict[str, tuple[Callable[[Shoot], float], ...]] = {
     "patterned": (edges,),
     "lens": (bow,),
     "off-sync": (sound_late,),
+    **HEARD,
 }
 """What shows that a condition does something."""
 

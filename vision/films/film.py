@@ -29,15 +29,17 @@ from vision.films.render import Renderer
 from vision.films.script import Script
 from vision.films.sensor import Sensor
 from vision.films.snap import SPOT_CARD, snap_film
-from vision.films.soundtrack import soundtrack
+from vision.films.soundtrack import soundtrack, surface_of
+from vision.films.table_talk import chairs, talk
 from vision.films.trash import trash_film
 from vision.films.truth import truth_lines, write_truth
 from vision.films.voices import can_speak
+from vision.films.written import written_film
 from vision.table import Table
 
 Picture = NDArray[np.uint8]
 
-VERSION = 1
+VERSION = 2
 """Counted up whenever the same seed gives another film: benches keep films by it."""
 
 
@@ -68,6 +70,14 @@ class FilmOrder:
     """x264's: slower ones make smaller files."""
     quality: int | None = None
     """Overrides the condition's rate factor."""
+    rules: tuple[tuple[str, object], ...] = ()
+    """House rules that are not the game's own, by name."""
+    fouls: float | None = None
+    """Share of turns in which something goes wrong; None: what each game's bots do by themselves."""
+    deal: bool = False
+    """Whether the first deal is seen too; every later one is."""
+    written: Path | None = None
+    """A written game to act out instead of one that bots play."""
 
     def __post_init__(self) -> None:
         """Refuse what can't be filmed, all of it at once."""
@@ -84,6 +94,8 @@ class FilmOrder:
         if self.deck is not None and self.deck not in _other_decks(self.game):
             known = ", ".join(_other_decks(self.game)) or "no other deck with this game"
             wrong.append(f"deck: expected {known}, got {self.deck!r}")
+        if self.fouls is not None and not 0 <= self.fouls <= 1:
+            wrong.append(f"fouls: expected a share from 0 to 1, got {self.fouls:g}")
         if wrong:
             raise BadInput("; ".join(wrong))
         condition(self.condition)
@@ -119,6 +131,9 @@ class Played:
 def _snap(order: FilmOrder) -> Played:
     deck = shipped_deck(order.deck) if order.deck == "snap-pictures" else None
     shot = condition(order.condition)
+    rules = dict(order.rules)
+    if rules.get("snap_by") == "voice" and not (order.sound and can_speak()):
+        raise BadInput.of("option snap_by", "espeak-ng installed and a film with sound, to call by voice", "none")
     film, script = snap_film(
         order.seed,
         seconds=order.seconds,
@@ -127,12 +142,23 @@ def _snap(order: FilmOrder) -> Played:
         deck=deck,
         temper=Temper(rests=shot.resting),
         mesh=shot.mesh_hands,
+        options=rules,
+        fouls=order.fouls,
+        deal=order.deal,
     )
     return Played(script, film.layout, film.header, film.judged)
 
 
 def _trash(order: FilmOrder) -> Played:
-    film, script = trash_film(order.seed, seconds=order.seconds, mesh=condition(order.condition).mesh_hands)
+    film, script = trash_film(
+        order.seed,
+        seconds=order.seconds,
+        mesh=condition(order.condition).mesh_hands,
+        short=order.short,
+        options=dict(order.rules),
+        fouls=order.fouls,
+        deal=order.deal,
+    )
     return Played(script, film.layout, film.header, film.judged)
 
 
@@ -144,6 +170,18 @@ def _hit_the_deck(order: FilmOrder) -> Played:
         players=order.players,
         voices=voices,
         mesh=condition(order.condition).mesh_hands,
+        short=order.short,
+        options=dict(order.rules),
+        fouls=order.fouls,
+        deal=order.deal,
+    )
+    return Played(script, film.layout, film.header, film.judged)
+
+
+def _written(order: FilmOrder, path: Path) -> Played:
+    deck = shipped_deck(order.deck) if order.deck == "snap-pictures" else None
+    film, script = written_film(
+        path, order.game, order.seed, deck=deck, mesh=condition(order.condition).mesh_hands, options=dict(order.rules)
     )
     return Played(script, film.layout, film.header, film.judged)
 
@@ -168,8 +206,8 @@ class Shoot:
         self.condition = shot or condition(order.condition)
         if self.condition.size_px is not None:
             self.order = order = replace(order, size_px=self.condition.size_px)
-        self.played = GAMES[order.game](order)
-        self.script = self.played.script
+        self.played = GAMES[order.game](order) if order.written is None else _written(order, order.written)
+        self.script = _with_the_room(self.played.script, self.condition, order.seed)
         rng = np.random.default_rng([order.seed, 0xF11F])
         self.camera = self._camera(rng)
         self.cameras = _knocked(self.camera, self.condition, self.script.duration_s, rng)
@@ -179,8 +217,7 @@ class Shoot:
         self.ticks = _frame_ticks(order, self.condition, self.script.duration_s, rng)
         self.renderer = self._renderer(rng)
         self.sensor = Sensor(self.camera, self.condition, self.script.duration_s, rng)
-        self.surface = "cloth" if self.top.startswith("cloth") or self.top == "patterned" else "wood"
-        self._sound_rng = np.random.default_rng([order.seed, 0x50D])
+        self.surface = surface_of(self.top)
 
     def _camera(self, rng: np.random.Generator) -> Camera:
         return Camera.over(
@@ -248,7 +285,15 @@ class Shoot:
             replace(sound, at_s=sound.at_s * (1 + shot.sound_drift) + shot.sound_delay_s)
             for sound in self.script.sounds
         ]
-        return soundtrack(heard, self.script.duration_s, self._sound_rng, surface=self.surface)
+        return soundtrack(
+            heard,
+            self.script.duration_s,
+            np.random.default_rng([self.order.seed, 0x50D]),
+            surface=self.surface,
+            reverb_s=shot.reverb_s,
+            music_loudness=shot.music,
+            gain_db=shot.gain_db,
+        )
 
 
 def make_film(order: FilmOrder, path: Path, *, progress: Callable[[int, int], None] | None = None) -> FilmReport:
@@ -282,6 +327,10 @@ def make_film(order: FilmOrder, path: Path, *, progress: Callable[[int, int], No
         "read_out_s": shoot.condition.read_out_s,
         "sound_delay_s": shoot.condition.sound_delay_s,
         "sound_drift": shoot.condition.sound_drift,
+        "surface": shoot.surface,
+        "reverb_s": shoot.condition.reverb_s,
+        "music": shoot.condition.music,
+        "voices": "espeak-ng" if can_speak() else "murmured",
         "clutter": [[kind, round(x), round(y)] for kind, x, y in shoot.renderer.ground.things],
     }
     played = shoot.played
@@ -291,6 +340,17 @@ def make_film(order: FilmOrder, path: Path, *, progress: Callable[[int, int], No
     return FilmReport(
         path, frames, shoot.script.duration_s, time.perf_counter() - started, time.process_time() - worked
     )
+
+
+def _with_the_room(script: Script, shot: Condition, seed: int) -> Script:
+    """The script with what else is heard in the room."""
+    rng = np.random.default_rng([seed, 0x700])
+    sounds = list(script.sounds)
+    if shot.talk > 0:
+        sounds += talk(script.duration_s, len(script.players), shot.talk, rng)
+    if shot.chairs > 0:
+        sounds += chairs(script.duration_s, shot.chairs, rng)
+    return replace(script, sounds=tuple(sorted(sounds, key=lambda sound: sound.at_s)))
 
 
 def _artwork(order: FilmOrder, ink: str) -> DeckArt:

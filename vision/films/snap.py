@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from referee.bad_input import BadInput
 from referee.cards import Card, Deck, Pile, Seat
-from referee.events import Event, Lifted, Moved, Shown, Slap, Turned
-from referee.games.snap import GAME, POT, SPOT, SnapState
+from referee.events import Dealt, Event, Lifted, Moved, Shout, Shown, Slap, Tick, Turned
+from referee.games.snap import GAME, POT, SETTLE_NS, SNAP, SNAP_POT, SPOT, SnapState
 from referee.ruling import Give, PutTogether, Ruling, TakeBack, WinPiles
 from vision.films.arm_looks import ArmLook
 from vision.films.bots.snap import SlapPlan, SnapTable, Temper, short_deck
-from vision.films.direct import QUIET_S, Direction, at, players_arms
+from vision.films.dealing import dealt, gathered, shuffled
+from vision.films.direct import LAST_DEAL_S, QUIET_S, Direction, at, players_arms
 from vision.films.kinematics import Family, Strike
-from vision.films.script import Script
+from vision.films.script import Script, Sound
 
 MOST_PLAYERS = 8
 """With more, the piles of neighbours would lie on each other on any table that a camera can read cards on."""
 SPOT_CARD = "snap spot"
 """The index card that says Snap!, by its name in the artwork."""
+PACKET = Pile("packet")
+CALLS = {SNAP: "Snap!", SNAP_POT: "Snap pot!"}
+"""How the phrases are called."""
+WRONG_CALLS = 0.04
+"""Share of calls with the one phrase where the other is right."""
 
 
 class SnapFilm(Direction[SnapState]):
-    """One game of Snap, from the dealt piles to a winner or to the film's end."""
+    """Snap, game after game, from the dealt piles or the deal to the film's end."""
 
     def __init__(
         self,
@@ -36,22 +43,62 @@ class SnapFilm(Direction[SnapState]):
         deck: Deck | None = None,
         dealer: Seat = 0,
         temper: Temper | None = None,
+        options: Mapping[str, object] | None = None,
+        deal: bool = False,
+        written: bool = False,
     ) -> None:
-        """Shuffle and deal; `rng` decides everything but the `fouls`."""
-        super().__init__(GAME, looks, table_mm, rng, deck=deck, dealer=dealer)
+        """Shuffle and deal, unseen unless `deal`; `rng` decides everything but the `fouls`."""
+        super().__init__(GAME, looks, table_mm, rng, deck=deck, dealer=dealer, options=options, written=written)
         self.table = SnapTable(len(looks), rng, fouls, temper)
+        self._fouls = fouls
+        self.by_voice = self.setup.options["snap_by"] == "voice"
+        self.stage.add_place(PACKET, 0.3 * table_mm[0], 0.5 * table_mm[1], 0.0)
+        self._to_deal = deal
         cards = self.shuffled()
-        for seat, count in enumerate(self.match.state.down):
-            self.stage.put(Pile("down", seat), cards[:count], face_up=False)
-            cards = cards[count:]
-        self.stage.put(SPOT, [SPOT_CARD], face_up=True)
+        if deal:
+            self.stage.put(PACKET, cards, face_up=False)
+        else:
+            for seat, count in enumerate(self.match.state.down):
+                self.stage.put(Pile("down", seat), cards[:count], face_up=False)
+                cards = cards[count:]
+        if not self.by_voice:
+            self.stage.put(SPOT, [SPOT_CARD], face_up=True)
 
-    def play(self, seconds: float) -> Script:
-        """Play until somebody has won or the time is up, and let the last hand leave the table."""
-        now = QUIET_S
-        while now < seconds - 2.5 and not self.match.board.over:
-            now = self._turn(now)
+    def play(self, seconds: float, *, games: int | None = None) -> Script:
+        """Play until the time is up (or so many `games` are won), and let the last hand leave the table."""
+        now, played = QUIET_S, 0
+        if self._to_deal:
+            now = self.deal_anew(self.setup.dealer, now, seconds)
+        while now < seconds - 2.5 and not self._to_deal:
+            if not self.match.board.over:
+                now = self._turn(now)
+                continue
+            played += 1
+            if played == games or now > seconds - LAST_DEAL_S:
+                break
+            now = self.gather(now + 0.8)
+            dealer = (self.match.state.dealer + 1) % len(self.setup.players)
+            now = self.deal_anew(dealer, now, seconds)
         return self.end(now)
+
+    def gather(self, now: float) -> float:
+        """All cards come together before the next game: the winner's piles and what still lies elsewhere."""
+        for seat in range(len(self.setup.players)):
+            for kind in ("up", "down"):
+                now = gathered(self.stage, seat, [Pile(kind, seat)], PACKET, now)
+        return gathered(self.stage, 0, [POT], PACKET, now)
+
+    def deal_anew(self, dealer: Seat, now: float, until_s: float) -> float:
+        """Shuffle, and deal one card after another, from the dealer's left on; not whole where time runs out."""
+        self._to_deal = True
+        now = shuffled(self.stage, dealer, PACKET, self.shuffled(), now)
+        players = len(self.setup.players)
+        order = [Pile("down", (dealer + 1 + i) % players) for i in range(self.deck.size)]
+        now, whole = dealt(self.stage, dealer, PACKET, order, now, until_s)
+        if whole:
+            self.tell(Dealt(at=at(now), seat=dealer))
+            self._to_deal = False
+        return now + 0.6
 
     def _turn(self, now: float) -> float:
         seat = self.match.board.turn
@@ -83,13 +130,13 @@ class SnapFilm(Direction[SnapState]):
         else:
             others = tuple(s for s in eligible if s != seat)
             plans = self.table.error(others)
-            if not plans and (shy := self.table.feint(others)) is not None:
+            if not plans and not self.by_voice and (shy := self.table.feint(others)) is not None:
                 self._feint(shy, laid)
         if not plans:
             now += self.table.pause_s()
             again = self.table.plays_again() and turn is not None and not turn.race
             return self._foul(seat, now) if again and self.stage.stacks[down] else now
-        lifted = self._slaps(plans, laid)
+        lifted = self._calls(plans, laid) if self.by_voice else self._slaps(plans, laid)
         return lifted + float(self.rng.uniform(0.15, 0.4))
 
     def _foul(self, seat: Seat, now: float) -> float:
@@ -123,6 +170,26 @@ class SnapFilm(Direction[SnapState]):
             lifts.append(lift)
         rulings = self.tell_in_order(told)
         return self._carry_out(rulings, max([shown_s + 0.5, *lifts]) + 0.1)
+
+    def _calls(self, plans: Sequence[SlapPlan], shown_s: float) -> float:
+        """Let the players call, then judge, then do what the ruling says; returns when all is done."""
+        turn = self.match.state.turn
+        told: list[Event] = []
+        for plan in plans:
+            phrases = [SNAP] if turn is None or turn.piles or not turn.race else []
+            phrases += [SNAP_POT] if turn is not None and turn.pot else []
+            phrase = str(self._fouls.choice(phrases))
+            if self._fouls.random() < WRONG_CALLS and len(phrases) == 1:
+                phrase = SNAP_POT if phrase == SNAP else SNAP
+            called = round(shown_s + plan.after_s, 6)
+            told.append(Shout(at=at(called), seat=plan.seat, phrase=phrase))
+            gain = float(self._fouls.uniform(0.6, 0.95))
+            x_mm = self.stage.hands[plan.seat, True].edge[0]
+            self.stage.sounds.append(Sound(called, "call", gain, x_mm, CALLS[phrase], plan.seat))
+        last_s = max(event.at.at_ns for event in told) / 1e9
+        told.append(Tick(at=at(last_s + SETTLE_NS / 1e9 + 0.05)))
+        rulings = self.tell_in_order(told)
+        return self._carry_out(rulings, last_s + 0.7)
 
     def _carry_out(self, rulings: Sequence[Ruling], now: float) -> float:
         """Do at the table what the rulings order."""
@@ -194,12 +261,21 @@ def snap_film(
     temper: Temper | None = None,
     deck: Deck | None = None,
     mesh: bool = False,
+    options: Mapping[str, object] | None = None,
+    fouls: float | None = None,
+    deal: bool = False,
 ) -> tuple[SnapFilm, Script]:
-    """The film of one seed: its game, and its script; a bigger party sits at a bigger table."""
+    """The film of one seed: its game, and its script; a bigger party sits at a bigger table.
+
+    `short`: one game with 16 cards. `fouls`: the chance a turn that somebody snaps at nothing, and half of it that
+    somebody plays out of turn, or twice; None: as `temper` has it. `deal`: the first deal is seen too.
+    """
     rng = np.random.default_rng([seed, 0x5A4B])
     count = players or int(rng.integers(2, 5))
     if not 2 <= count <= MOST_PLAYERS:
         raise BadInput.of("players", f"2 to {MOST_PLAYERS} in a film of Snap", count)
+    if fouls is not None:
+        temper = replace(temper or Temper(), false_slaps=fouls, out_of_turn=fouls / 2, two_cards=fouls / 2)
     bigger = {7: 1.2, 8: 1.55}.get(count, 1.0)
     film = SnapFilm(
         players_arms(count, rng, mesh=mesh),
@@ -209,8 +285,10 @@ def snap_film(
         deck=deck or (short_deck() if short else None),
         dealer=int(rng.integers(count)),
         temper=temper,
+        options=options,
+        deal=deal,
     )
-    return film, film.play(seconds)
+    return film, film.play(seconds, games=1 if short else None)
 
 
 __all__ = ["POT", "SPOT", "SnapFilm", "snap_film"]

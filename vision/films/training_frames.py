@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from vision.films.conditions import CONDITIONS
+from vision.films.conditions import CONDITIONS, ONLY_HEARD
 from vision.films.film import FilmOrder, Shoot
 from vision.films.installed_decks import installed
 
@@ -122,7 +122,7 @@ def write_frames(
 
 def _some_film(game: str, seed: int, rng: np.random.Generator) -> Shoot:
     """A film of the game under one or two conditions, at one of several sizes."""
-    usable = [name for name in CONDITIONS if name not in ("vfr", "off-sync", "low-res")]
+    usable = [name for name in CONDITIONS if name not in ("vfr", "low-res", *ONLY_HEARD)]
     names = [str(name) for name in rng.choice(usable, size=1 + int(rng.random() < 0.4), replace=False)]
     size = SIZES_PX[int(rng.integers(len(SIZES_PX)))]
     designs = [None, *(installed() if game != "hit-the-deck" else ())]

@@ -97,7 +97,8 @@ def truth_lines(
         timed.append((at_ns, 2, _line("contact", **fields)))
     for heard in script.sounds:
         at_ns = round(heard.at_s * 1e9)
-        timed.append((at_ns, 3, _line("sound", at_ns=at_ns, sound=heard.kind, gain=round(heard.gain, 3))))
+        said = {"seat": heard.seat, "words": heard.words} if heard.words else {}
+        timed.append((at_ns, 3, _line("sound", at_ns=at_ns, sound=heard.kind, gain=round(heard.gain, 3), **said)))
     for event in script.events:
         timed.append((event.at.at_ns, 4, dump(event)))
         timed += [(event.at.at_ns, 5, dump(ruling)) for ruling in rulings.get(_number(event), ())]

@@ -19,8 +19,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--frames", type=int, metavar="N", help="N labelled stills for training instead of a film")
     parser.add_argument("--out", dest="folder", metavar="DIR", type=Path, help="where the stills go")
     parser.add_argument("--seed", type=int, default=1, help="what is played and how it looks (default 1)")
-    parser.add_argument("--seconds", type=float, default=60.0, help="about how long (default 60)")
-    parser.add_argument("--short", action="store_true", help="a short game: 16 cards of Snap")
+    parser.add_argument("--seconds", type=float, default=60.0, help="about how long; hand follows hand (default 60)")
+    parser.add_argument("--short", action="store_true", help="one short game: 16 cards of Snap, one hand, one layout")
     parser.add_argument("--fps", type=float, default=30.0, help="frames a second (default 30)")
     parser.add_argument("--size", default="1280x720", metavar="WxH", help="of the picture (default 1280x720)")
     parser.add_argument("--condition", default="clean", metavar="C", help="clean, dim, glare, …; several with +")
@@ -28,6 +28,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--deck", help="snap-pictures, for Snap, or a design of gnome-cards-data (default: the shipped deck)"
     )
+    parser.add_argument("--rules", type=Path, metavar="OPTIONS.toml", help='house rules, like snap_by = "voice"')
+    parser.add_argument("--fouls", type=float, metavar="SHARE", help="of the turns go wrong, like 0.05")
+    parser.add_argument("--deal", action="store_true", help="show the first deal too, as every later one")
+    parser.add_argument("--script", type=Path, metavar="FILE", help="a recording to act out instead of a bots' game")
     parser.add_argument("--silent", action="store_true", help="no sound track")
     parser.add_argument("--preset", default="veryfast", help="of the H.264 encoder; slow makes smaller files")
     parser.add_argument("--quality", type=int, help="rate factor of the encoder: higher is smaller (default 24)")
@@ -37,6 +41,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Make the film and say how fast it went."""
     from vision.films.film import FilmOrder, make_film
+    from vision.films.voices import can_speak
+    from web.config import read_rules
 
     if args.frames is not None or args.folder is not None:
         return _frames(args)
@@ -56,8 +62,14 @@ def run(args: argparse.Namespace) -> int:
         codec=args.codec,
         preset=args.preset,
         quality=args.quality,
+        rules=tuple(read_rules(args.rules).items()) if args.rules else (),
+        fouls=args.fouls,
+        deal=args.deal,
+        written=args.script,
     )
     report = make_film(order, Path(args.out), progress=_bar if sys.stderr.isatty() else None)
+    if order.sound and not can_speak():
+        print("espeak-ng is not installed: talk is murmured, calls are taken on trust", file=sys.stderr)
     print(
         f"{report.path}: {report.frames} frames, {report.seconds:.1f} s of {args.game}, "
         f"made in {report.wall_s:.1f} s: {report.frames_per_second:.0f} frames a second "
