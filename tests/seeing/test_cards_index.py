@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import cv2
 import numpy as np
+import pytest
 
-from vision.cards.fans import INDEX_SIZE_PX
+from vision.cards.fans import INDEX_SIZE_PX, Corner, belongs, cards_at, is_of_size, joint, quad_of, together
 from vision.cards.index import IndexReader
+from vision.cards.quads import iou
 from vision.cards.read import CardReader
 from vision.detections import CARD_FACE, CORNER, Detections
 from vision.weights import Weights
@@ -100,3 +103,50 @@ def test_a_box_of_another_size_than_an_index_of_these_cards_names_nothing() -> N
     reader = CardReader(Found([QUAD], [small]), Unread(), IndexReader(WEIGHTS, BrightTop()))
     seen = reader.read(table(), card_side_px=88.0)
     assert [one.card for one in seen] == [None]
+
+
+TURNED = np.array([[100, 100], [163, 110], [150, 198], [87, 188]], np.float32)
+
+
+def index_of(quad: np.ndarray, upside_down: bool = False) -> np.ndarray:
+    """The index corner's box of a card's quad; upside down: the one at its other end."""
+    unit = np.array([[0, 0], [1, 0], [1, 1], [0, 1]], np.float32)
+    box = np.array([[0.015, 0.022], [0.168, 0.022], [0.168, 0.268], [0.015, 0.268]], np.float32)
+    onto = cv2.getPerspectiveTransform(unit, quad)
+    moved = cv2.perspectiveTransform((1 - box if upside_down else box)[None], onto)
+    return np.asarray(moved[0], np.float32)
+
+
+def corner(quad: np.ndarray, upside_down: bool = False, told: tuple[float, ...] = (0.1, 0.85, 0.05)) -> Corner:
+    return Corner(index_of(quad, upside_down), np.array(told, np.float32), 0.9)
+
+
+@pytest.mark.parametrize("upside_down", [False, True])
+def test_one_of_the_two_cards_at_an_index_is_the_card(upside_down: bool) -> None:
+    box = index_of(TURNED, upside_down)
+    side = float(np.linalg.norm(TURNED[3] - TURNED[0]))
+    assert max(iou(candidate, TURNED) for candidate in cards_at(box, side)) > 0.95
+    assert is_of_size(box, side)
+    assert not is_of_size(box, 3 * side)
+
+
+@pytest.mark.parametrize("upside_down", [False, True])
+def test_an_index_belongs_to_its_card_and_not_to_the_next_in_the_fan(upside_down: bool) -> None:
+    assert belongs(corner(QUAD, upside_down), QUAD) < 0.2
+    assert belongs(corner(QUAD, upside_down), QUAD + np.array([12, 0], np.float32)) > 1
+    across = np.roll(QUAD, 1, axis=0)  # the same place, but lying on its side
+    assert belongs(corner(QUAD, upside_down), across) > 1
+
+
+def test_the_two_indices_of_a_card_are_one_card_and_tell_its_quad() -> None:
+    ends = [corner(TURNED), corner(TURNED, upside_down=True)]
+    assert [sorted(group) for group in together(ends, None)] == [[0, 1]]
+    assert iou(quad_of(ends, None), TURNED) > 0.9
+    assert joint(ends)[1] > 0.85
+
+
+def test_indices_of_two_cards_are_two_cards() -> None:
+    other = TURNED + np.array([25, 4], np.float32)
+    assert len(together([corner(TURNED), corner(other, upside_down=True)], 89.0)) == 2
+    named_otherwise = corner(TURNED, upside_down=True, told=(0.9, 0.05, 0.05))
+    assert len(together([corner(TURNED), named_otherwise], 89.0)) == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import cv2
 import numpy as np
@@ -18,12 +19,16 @@ INDEX = (0.015, 0.022, 0.168, 0.268)
 #: A poker card's width to its height, in mm.
 ASPECT = 63.0 / 88.0
 
-#: An index whose centre lies in this corner of a card may be that card's own.
-CORNER_SHARE = 1 / 3
-
 #: A corner box on a card's long side measured against what the named cards say of the size: further off it is
 #: no index of a card at that place.
 SIZE_OFF = 1.8
+
+#: How far an index may lie from where a card has it, in shares of the card's width and height.
+PLACE_OFF = 0.09
+
+#: Two indices of one card point the same way or opposite ways, and lie apart as printed, in shares of its height;
+#: an index and the quad of its card agree in direction; cosines.
+PAIR_OFF, PAIR_TURNED, QUAD_TURNED = 0.13, 0.95, 0.9
 
 
 #: Width and height of the crop from which an index is read, and how much of what is around it is shown.
@@ -36,19 +41,135 @@ def index_crop(image: NDArray[np.uint8], corner: NDArray[np.float32]) -> NDArray
     return rectified(image, np.asarray(middle + (corner - middle) * INDEX_GROWN, np.float32), INDEX_SIZE_PX)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Corner:
+    """A printed index that was found.
+
+    box: (4, 2) float32 pixels, its first side above the rank. probabilities: (classes,) float32, of the cards and of
+    no index. score: the detector's own, 0 to 1.
+    """
+
+    box: NDArray[np.float32]
+    probabilities: NDArray[np.float32]
+    score: float
+
+    @property
+    def middle(self) -> NDArray[np.float32]:
+        """The box's centre, (2,) pixels."""
+        return np.asarray(self.box.mean(axis=0), np.float32)
+
+    @property
+    def down(self) -> NDArray[np.float32]:
+        """The direction from the rank to the suit, (2,), of length 1."""
+        return _unit(self.box[3] - self.box[0] + self.box[2] - self.box[1])
+
+    @property
+    def right(self) -> NDArray[np.float32]:
+        """The direction along the rank, (2,), of length 1."""
+        return _unit(self.box[1] - self.box[0] + self.box[2] - self.box[3])
+
+
+def together(corners: Sequence[Corner], side_px: float | None) -> list[list[int]]:
+    """Which corners are indices of one card: lists of their places, those alone included.
+
+    side_px: a card's longer side; from the boxes when None.
+    """
+    groups = [[i] for i in range(len(corners))]
+    for i, one in enumerate(corners):
+        for j in range(i):
+            other = corners[j]
+            if _of_one_card(one, other, side_px) and _alike(one.probabilities, other.probabilities):
+                a = next(group for group in groups if i in group)
+                b = next(group for group in groups if j in group)
+                if a is not b and len(a) + len(b) <= 4:
+                    a.extend(b)
+                    groups.remove(b)
+    return groups
+
+
+def _of_one_card(one: Corner, other: Corner, side_px: float | None) -> bool:
+    height = _height(one, side_px)
+    if not 1 / SIZE_OFF < _height(one, None) / _height(other, None) < SIZE_OFF:
+        return False
+    facing = float(one.down @ other.down)
+    if abs(facing) < PAIR_TURNED:
+        return False
+    left, top, right, bottom = INDEX
+    across, along = (1 - left - right) * ASPECT, 1 - top - bottom
+    apart = (other.middle - one.middle) / height
+    told = np.array([float(apart @ one.right), float(apart @ one.down)])
+    # Opposite ends: diagonal as on every deck, or on the same side; at one end: beside each other.
+    places = [(across, along), (-across, along), (0.0, along)] if facing < 0 else [(across, 0.0), (-across, 0.0)]
+    return any(float(np.hypot(*(told - place))) < PAIR_OFF for place in places)
+
+
+def _alike(a: NDArray[np.float32], b: NDArray[np.float32]) -> bool:
+    """Whether two readings (the last class: no index) may be of one card."""
+    return bool(a[:-1].argmax() == b[:-1].argmax() and min(a[:-1].max(), b[:-1].max()) > 0.2)
+
+
+def joint(corners: Sequence[Corner]) -> NDArray[np.float32]:
+    """What several indices of one card say together, (classes,): independent prints, though in one light."""
+    logs = np.log(np.stack([corner.probabilities for corner in corners]) + 1e-4)
+    weights = np.full(len(corners), 1 / np.sqrt(len(corners)), np.float32)
+    told = np.exp((weights[:, None] * logs).sum(axis=0))
+    return np.asarray(told / told.sum(), np.float32)
+
+
+def belongs(corner: Corner, quad: NDArray[np.float32]) -> float:
+    """How far an index lies from where the card in ``quad`` (4, 2) prints one, in units of what is tolerated.
+
+    1 and more: it isn't that card's. Both ends and both sides count, and directions must agree.
+    """
+    down = _unit(quad[3] - quad[0] + quad[2] - quad[1])
+    if abs(float(corner.down @ down)) < QUAD_TURNED:
+        return np.inf
+    unit = np.array([[0, 0], [1, 0], [1, 1], [0, 1]], np.float32)
+    onto = cv2.getPerspectiveTransform(quad.astype(np.float32), unit)
+    at = cv2.perspectiveTransform(corner.middle[None, None], onto)[0, 0]
+    if float(corner.down @ down) < 0:
+        at = 1 - at
+    left, top, right, bottom = INDEX
+    place = np.array([(left + right) / 2, (top + bottom) / 2])
+    off = np.array([min(abs(at[0] - place[0]), abs(1 - at[0] - place[0])), abs(at[1] - place[1])]) / PLACE_OFF
+    return float(np.hypot(*off) / np.sqrt(2))
+
+
+def quad_of(corners: Sequence[Corner], side_px: float | None) -> NDArray[np.float32]:
+    """The quad (4, 2) of the card of which these are two or more indices, at opposite ends; else of the first's."""
+    for one in corners:
+        for other in corners:
+            apart = other.middle - one.middle
+            along = float(apart @ one.down)
+            if float(one.down @ other.down) < 0 and along > 0.3 * _height(one, side_px):
+                left, top, right, bottom = INDEX
+                height = along / (1 - top - bottom)
+                sideways = float(apart @ one.right)
+                middle = (one.middle + other.middle) / 2
+                width = height * ASPECT
+                if abs(sideways) > 0.5 * width * (1 - left - right):
+                    width = abs(sideways) / (1 - left - right)
+                else:  # both on one side of the card: its middle lies to the right of them
+                    middle = middle + one.right * width * (1 - left - right) / 2
+                down, across = one.down * height / 2, one.right * width / 2
+                corners_of = [middle - across - down, middle + across - down, middle + across + down]
+                return np.asarray(np.stack([*corners_of, middle - across + down]), np.float32)
+    return np.asarray(cards_at(corners[0].box, side_px)[0], np.float32)
+
+
+def _height(corner: Corner, side_px: float | None) -> float:
+    """A card's longer side by this index's print, or as it is known, in pixels."""
+    return side_px if side_px is not None else max(_long_side(corner.box) / (INDEX[3] - INDEX[1]), 1e-6)
+
+
+def _unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
+    return np.asarray(vector / max(float(np.linalg.norm(vector)), 1e-6), np.float32)
+
+
 def card_side_px(seen: Sequence[SeenCard]) -> float | None:
     """The typical longer side of the cards that were named, in pixels; None where none was."""
     sides = [_long_side(one.quad) for one in seen if one.card is not None]
     return float(np.median(sides)) if sides else None
-
-
-def in_a_corner(corner: NDArray[np.float32], quad: NDArray[np.float32]) -> bool:
-    """Whether an index (4, 2) lies where a card's quad (4, 2) has its indices."""
-    unit = np.array([[0, 0], [1, 0], [1, 1], [0, 1]], np.float32)
-    onto = cv2.getPerspectiveTransform(quad.astype(np.float32), unit)
-    at = cv2.perspectiveTransform(corner.mean(axis=0)[None, None].astype(np.float32), onto)[0, 0]
-    from_edge = np.minimum(at, 1 - at)
-    return bool((from_edge >= -0.04).all() and (from_edge <= CORNER_SHARE).all())
 
 
 def cards_at(corner: NDArray[np.float32], side_px: float | None) -> NDArray[np.float32]:

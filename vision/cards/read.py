@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -9,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vision.cards.deck import Deck, DeckNamer
+from vision.cards.fans import Corner, belongs, is_of_size, joint, quad_of, together
 from vision.cards.fans import card_side_px as card_side_px_of
-from vision.cards.fans import cards_at, in_a_corner, is_of_size
 from vision.cards.find import CardFinder
 from vision.cards.index import IndexReader
 from vision.cards.outlines import OutlineDetector
@@ -18,7 +19,7 @@ from vision.cards.quads import area, iou, is_nearly_square, overlap_area
 from vision.cards.reader import BACK, NOTHING, FaceReader, Namer, rectified
 from vision.cards.refine import refined
 from vision.cards.seen import SeenCard, likeliest
-from vision.cards.settle import settled
+from vision.cards.settle import covered, settled
 from vision.detections import CARD_BACK, CARD_FACE, CARD_OUTLINE, CORNER, Detections
 from vision.detectors.onnx import OnnxDetector
 
@@ -59,7 +60,7 @@ class CardReader:
         return CardReader(self._finder, namer, self._index_reader if isinstance(namer, FaceReader) else None)
 
     def read(self, image: NDArray[np.uint8], card_side_px: float | None = None) -> tuple[SeenCard, ...]:
-        """The cards in ``image``, (h, w, 3) uint8 BGR, from left to right within rows from the top.
+        """The cards in ``image``, (h, w, 3) uint8 BGR; those that only a corner tells come last.
 
         card_side_px: a card's longer side in the picture, where it is known.
         """
@@ -67,7 +68,10 @@ class CardReader:
         if self._index_reader is None or not _may_hide_more(seen):
             return seen
         side = card_side_px_of(seen) if card_side_px is None else card_side_px
-        return settled(self._with_corners(image, seen, self._finder.corners(image, side), side))
+        joined = self._with_corners(image, seen, self._finder.corners(image, side), side)
+        # What lies under others and shows no more than an index that can't be named is a card nevertheless.
+        glimpsed = [one for one in joined[len(seen) :] if one.card is None]
+        return (*settled([one for one in joined if one not in glimpsed]), *glimpsed)
 
     def find(self, image: NDArray[np.uint8], card_side_px: float | None = None) -> Detections:
         """What the finder finds in ``image``, before anything is named."""
@@ -85,34 +89,41 @@ class CardReader:
         return settled([seen for seen, label in named if not _is_nothing(seen, str(label))])
 
     def _with_corners(
-        self, image: NDArray[np.uint8], seen: tuple[SeenCard, ...], corners: Detections, side_px: float | None
+        self, image: NDArray[np.uint8], seen: tuple[SeenCard, ...], found: Detections, side_px: float | None
     ) -> list[SeenCard]:
-        """The cards, with those that only an index corner names: unread quads named by it, and cards that it adds."""
+        """The cards, with what their index corners tell: quads named or doubted by them, and cards that they add."""
         assert self._index_reader is not None
-        weights = self._index_reader.weights
-        joined = list(seen)
-        told, boxes = self._index_reader.read(image, corners.quads)
-        for i in np.argsort(-told.max(axis=1, initial=0.0), kind="stable"):
-            alternatives = likeliest(weights.classes, told[i])
+        classes, least = self._index_reader.weights.classes, self._index_reader.weights.min_confidence
+        told, boxes = self._index_reader.read(image, found.quads)
+        corners = [
+            Corner(boxes[i], told[i], float(found.scores[i]))
+            for i in range(len(found))
+            if told[i][classes.index(NOTHING)] < NO_INDEX and (side_px is None or is_of_size(boxes[i], side_px))
+        ]
+        groups = [[corners[i] for i in group] for group in together(corners, side_px)]
+        joined, agreed = list(seen), set[int]()
+        for group in sorted(groups, key=lambda group: -float(joint(group)[:-1].max())):
+            alternatives = likeliest(classes, joint(group))
             card, confidence = alternatives[0]
-            if card == NOTHING or confidence < weights.min_confidence:
-                continue
-            if side_px is not None and not is_of_size(boxes[i], side_px):
-                continue
-            at = [k for k, one in enumerate(joined) if one.face == "up" and in_a_corner(boxes[i], one.quad)]
-            if any(joined[k].card == card for k in at):
-                continue
-            unread = [k for k in at if joined[k].card is None]
-            score = float(corners.scores[i])
-            if unread:
-                place = joined[unread[0]]
-                joined[unread[0]] = replace(place, card=card, confidence=confidence, alternatives=alternatives)
-            else:
-                left, right = cards_at(boxes[i], side_px)
-                near = [max((iou(quad, one.quad) for one in seen), default=0.0) for quad in (left, right)]
-                quad = right if near[1] > near[0] + RIGHT_INDEX_AGREES else left
-                joined.append(SeenCard(card, "up", confidence, quad, alternatives, score))
-        return joined
+            sure = card != NOTHING and confidence >= least
+            quad = quad_of(group, side_px)
+            k = _place_of(group, quad, joined)
+            if k is None or (sure and k in agreed and joined[k].card != card):
+                score = max(corner.score for corner in group)
+                if sure or score >= UNNAMED_SCORE:
+                    named = card if sure else None
+                    agreed.add(len(joined))
+                    joined.append(SeenCard(named, "up", confidence, quad, alternatives, score))
+            elif joined[k].card == card:
+                agreed.add(k)
+                joined[k] = replace(joined[k], confidence=max(confidence, joined[k].confidence))
+            elif sure and (joined[k].card is None or joined[k].confidence < confidence - CLEARER):
+                agreed.add(k)
+                joined[k] = replace(joined[k], card=card, confidence=confidence, alternatives=alternatives)
+            elif sure:  # print and pips tell different cards
+                both = ((joined[k].alternatives or ((card, 0.0),))[0], (card, confidence))
+                joined[k] = replace(joined[k], card=None, confidence=0.5, alternatives=both)
+        return [one if k in agreed else _doubted_if_covered(one, joined) for k, one in enumerate(joined)]
 
     def _named(self, image: NDArray[np.uint8], cards: Detections) -> tuple[SeenCard, ...]:
         quads = cards.quads.copy()
@@ -173,9 +184,20 @@ class CardReader:
 CONTRADICTS = 0.25
 
 
-#: By how much the card of a right index must agree better with what was found than that of a left one: most
-#: decks print the left one only (and its like at the other end).
-RIGHT_INDEX_AGREES = 0.15
+#: A box that is no index with this probability is none.
+NO_INDEX = 0.5
+
+#: An index that can't be named shows that a card is there, where the detector is as sure of it as this.
+UNNAMED_SCORE = 0.5
+
+#: IoU above which a card whose both ends show is one that was found.
+SAME_QUAD = 0.65
+
+#: By how much more an index must be sure than the whole card's reading that it contradicts.
+CLEARER = 0.1
+
+#: A card that others may cover, and that no index of its own confirms, must be as sure as this to be named.
+COVERED_CONFIDENCE = 0.97
 
 #: Cards that overlap by this share of the smaller may cover others.
 OVERLAP = 0.05
@@ -190,6 +212,26 @@ def _may_hide_more(seen: tuple[SeenCard, ...]) -> bool:
         for i, a in enumerate(seen)
         for b in seen[:i]
     )
+
+
+def _place_of(group: Sequence[Corner], quad: NDArray[np.float32], cards: Sequence[SeenCard]) -> int | None:
+    """Which of the cards prints an index where these corners are; None where none does.
+
+    quad: of the card that the corners show. Where they show both ends of it, the whole of it must agree.
+    """
+    off = [min(belongs(corner, one.quad) for corner in group) if one.face == "up" else np.inf for one in cards]
+    if any(float(corner.down @ group[0].down) < 0 for corner in group):
+        off = [away if iou(quad, one.quad) > SAME_QUAD else np.inf for away, one in zip(off, cards, strict=True)]
+    best = int(np.argmin(off)) if off else 0
+    return best if off and off[best] < 1 else None
+
+
+def _doubted_if_covered(one: SeenCard, cards: Sequence[SeenCard]) -> SeenCard:
+    """A card that others lie on, or under, is named by its pips only where they tell surely."""
+    if one.card is None or one.confidence >= COVERED_CONFIDENCE:
+        return one
+    others = [other.quad for other in cards if other is not one and other.face == "up"]
+    return replace(one, card=None) if covered(one.quad, others) > OVERLAP else one
 
 
 def _tightened(image: NDArray[np.uint8], quad: NDArray[np.float32]) -> NDArray[np.float32] | None:

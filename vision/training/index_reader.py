@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from vision.cards.fans import INDEX_SIZE_PX, index_crop
 from vision.cards.photo import open_photo
+from vision.cards.quads import iou
 from vision.training import classify
 from vision.training.cards_art import CARDS, Rng, Shelf
 from vision.training.classify import Plan, Pool, convolution, drawn, normalised, relit
@@ -37,6 +38,9 @@ REPEATS, SHIFT, TURN_DEGREES, STRETCH = 2, 0.07, 6.0, 0.1
 
 #: Share of the crops that show no index, and of those the share that is an index upside down.
 NOTHINGS, UPSIDE_DOWN = 0.25, 0.6
+
+#: IoU above which a find is the labelled card itself, not one that lies on it.
+SAME_CARD = 0.6
 
 #: Share of the tables on which cards lie on each other.
 CROWDED = 0.7
@@ -151,7 +155,7 @@ def photo_crops(photos: Sequence[Photo], rng: Rng, four: bool, may_be_mirrored: 
                 continue
             others = [other.quad for other in cards if other is not card]
             if not photo.mirrored:
-                others += [quad for quad in photo.all_found.quads if np.abs(quad - card.quad).max() > 20]
+                others += [quad for quad in photo.all_found.quads if iou(quad, card.quad) < SAME_CARD]
             for index in index_quads(card.quad.astype(np.float64), four):
                 middle = tuple(float(value) for value in index.mean(axis=0))
                 if any(cv2.pointPolygonTest(other.astype(np.float32), middle, False) >= 0 for other in others):
