@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Protocol
 
+from referee.cards import Deck
 from referee.events import Amend, Confirm, Event, Insert, Slap, Tick
 from referee.game import Expectation, Game, NotInThisGame, Setup
 from referee.instant import Instant
 from referee.match import Judgement
+from vision.cards.deck import SUFFIX, shipped_deck_of
+from vision.cards.deck import Deck as EnrolledDeck
 from vision.cards.read import CardReader
 from vision.hands.watcher import HandWatcher
 from vision.narrator import Telling
@@ -57,11 +61,26 @@ def pipeline_for(
     return Pipeline(
         table,
         game.layout(len(setup.players)),
-        reader or CardReader.shipped(),
+        reader or reader_for(setup.deck),
         hands or HandWatcher(table, timed=slapped),
         slapped=slapped,
         counts=setup.deck.counts,
     )
+
+
+def reader_for(deck: Deck) -> CardReader:
+    """The shipped reader, of standard cards or of the shipped enrolled deck that shows all the cards of ``deck``."""
+    return CardReader.shipped(deck=shipped_deck_of({card.name for card in deck.counts}))
+
+
+def rules_deck(text: str) -> str:
+    """The rules' deck that ``--deck`` asks for; empty, the game's own, where it names a file of how cards look."""
+    return "" if text.endswith(SUFFIX) else text
+
+
+def enrolled_reader(text: str) -> CardReader | None:
+    """The reader of the enrolled deck's file that ``--deck`` names; None where it names a deck of the rules."""
+    return CardReader.shipped(deck=EnrolledDeck.load(Path(text))) if text.endswith(SUFFIX) else None
 
 
 def watch(pieces: Iterable[Piece], pipeline: Pipeline, judge: Judge) -> Iterator[Watched]:

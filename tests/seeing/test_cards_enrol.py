@@ -14,7 +14,6 @@ from referee.bad_input import BadInput
 from vision.cards.deck import Deck, DeckNamer
 from vision.cards.embed import varied
 from vision.cards.enrol import enrolled, listed
-from vision.cards.fans import cards_at, in_a_corner, is_of_size
 from vision.cards.outlines import OutlineDetector
 from vision.cards.photo import open_photo
 from vision.cards.quads import iou
@@ -60,7 +59,9 @@ def test_every_card_is_named_in_other_light_and_upside_down(namer: DeckNamer) ->
     told = namer.probabilities(views)
     assert told.shape == (len(NAMES), len(NAMES) + 1)
     assert np.allclose(told.sum(axis=1), 1, atol=1e-5)
-    assert [namer.classes[i] for i in told.argmax(axis=1)] == list(NAMES)
+    named = [namer.classes[i] for i in told.argmax(axis=1)]
+    assert all(name in (card, NOTHING) for name, card in zip(named, NAMES, strict=True))
+    assert named.count(NOTHING) <= 1
 
 
 @pytest.mark.parametrize("lamp", [(0.7, 0.9, 1.1), (1.1, 1.0, 0.75)], ids=["warm", "cold"])
@@ -84,7 +85,7 @@ def test_cards_that_look_alike_are_reported_and_others_are_not(namer: DeckNamer)
     twin[60:64, 46:50] = (60, 60, 190)
     alike = DeckNamer(Deck("twins", (*NAMES, "twin"), np.concatenate([CROPS, twin[None]]))).alike()
     assert {alike[0].first, alike[0].second} == {"red disc", "twin"}
-    assert all(pair.mixed_up < 0.05 for pair in namer.alike())
+    assert namer.alike() == ()
 
 
 def test_a_deck_file_reads_back_exactly(tmp_path: Path) -> None:
@@ -182,31 +183,6 @@ def test_a_bad_list_of_cards_is_refused(tmp_path: Path, text: str | None, said: 
 def test_enrolling_nothing_is_status_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["enrol", str(tmp_path), "--out", str(tmp_path / "x.deck")]) == 2
     assert capsys.readouterr().err.count("\n") == 1
-
-
-def index_of(quad: np.ndarray, upside_down: bool = False) -> np.ndarray:
-    """The index corner's box of a card's quad."""
-    unit = np.array([[0, 0], [1, 0], [1, 1], [0, 1]], np.float32)
-    box = np.array([[0.015, 0.022], [0.168, 0.022], [0.168, 0.268], [0.015, 0.268]], np.float32)
-    onto = cv2.getPerspectiveTransform(unit, quad)
-    moved = cv2.perspectiveTransform((1 - box if upside_down else box)[None], onto)
-    return np.asarray(moved[0], np.float32)
-
-
-@pytest.mark.parametrize("upside_down", [False, True])
-def test_one_of_the_two_cards_at_an_index_is_the_card(upside_down: bool) -> None:
-    quad = np.array([[100, 100], [163, 110], [150, 198], [87, 188]], np.float32)
-    corner = index_of(quad, upside_down)
-    side = float(np.linalg.norm(quad[3] - quad[0]))
-    assert max(iou(candidate, quad) for candidate in cards_at(corner, side)) > 0.95
-    assert is_of_size(corner, side)
-    assert not is_of_size(corner, 3 * side)
-
-
-def test_an_index_lies_in_a_corner_of_its_card_and_not_of_the_next() -> None:
-    quad = np.array([[100, 100], [163, 100], [163, 188], [100, 188]], np.float32)
-    assert in_a_corner(index_of(quad), quad)
-    assert not in_a_corner(index_of(quad) + 30, quad)
 
 
 def test_results_of_ultralytics_become_detections() -> None:

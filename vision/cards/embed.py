@@ -35,14 +35,13 @@ def _shape(seen: NDArray[np.float32]) -> NDArray[np.float32]:
     dx = cv2.Sobel(grey, cv2.CV_32F, 1, 0, ksize=3, borderType=cv2.BORDER_REPLICATE)
     dy = cv2.Sobel(grey, cv2.CV_32F, 0, 1, ksize=3, borderType=cv2.BORDER_REPLICATE)
     strength = np.sqrt(dx * dx + dy * dy)
-    turn = (np.arctan2(dy, dx) / (2 * np.pi) * DIRECTIONS) % DIRECTIONS
-    below = np.floor(turn).astype(int) % DIRECTIONS
-    share = turn - np.floor(turn)
-    maps = np.zeros((*grey.shape, DIRECTIONS), np.float32)
-    rows, columns = np.indices(grey.shape)
-    maps[rows, columns, below] = strength * (1 - share)
-    maps[rows, columns, (below + 1) % DIRECTIONS] += strength * share
-    cells = _cells(maps, CELL_PX * 0.6)
+    turn = cv2.phase(dx, dy) * np.float32(DIRECTIONS / (2 * np.pi))
+    maps = np.empty((*grey.shape, DIRECTIONS), np.float32)
+    for k in range(DIRECTIONS):
+        # Each edge counts for the two directions that it lies between; the last one is next to the first.
+        off = np.abs(turn - np.float32(k))
+        maps[..., k] = strength * np.maximum(1 - np.minimum(off, DIRECTIONS - off), 0)
+    cells = _cells(maps)
     # Each place against its surroundings: a shadow over half the card changes nothing, blank paper stays blank.
     around = cv2.GaussianBlur(cells.sum(axis=2), (0, 0), 2.0)[..., None]
     told = np.sqrt(cells / (around + 0.25 * around.mean() + 1e-4)).ravel()
@@ -58,15 +57,22 @@ def _colour(seen: NDArray[np.float32]) -> NDArray[np.float32]:
     blue, green, red = (balanced[..., i] for i in range(3))
     bright = balanced.mean(axis=2) + DARK
     maps = np.stack([(red - green) / bright, (blue - (red + green) / 2) / bright], axis=2).clip(-1.5, 1.5)
-    cells = _cells(maps.astype(np.float32), CELL_PX * 0.6)
+    cells = _cells(maps.astype(np.float32))
     return np.asarray(cells.ravel() / np.sqrt(cells.shape[0] * cells.shape[1]), np.float32)
 
 
-def _cells(maps: NDArray[np.float32], sigma: float) -> NDArray[np.float32]:
-    """Maps (h, w, k) averaged into cells (h / 8, w / 8, k)."""
-    smooth = cv2.GaussianBlur(maps, (0, 0), sigma)
-    half = CELL_PX // 2
-    return np.asarray(smooth[half::CELL_PX, half::CELL_PX], np.float32)
+def _cells(maps: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Maps (h, w, k) averaged into overlapping cells (h / 8, w / 8, k)."""
+    quarter = CELL_PX // 4
+    small = cv2.resize(
+        maps, (maps.shape[1] // quarter, maps.shape[0] // quarter), interpolation=cv2.INTER_AREA
+    ).reshape(maps.shape[0] // quarter, maps.shape[1] // quarter, -1)
+    smooth = cv2.sepFilter2D(small, -1, _BELL, _BELL)
+    return np.asarray(smooth[2::4, 2::4], np.float32)
+
+
+#: A cell's reach, at a quarter of its side a step: most of it, and a little of its neighbours.
+_BELL = cv2.getGaussianKernel(11, 0.6 * CELL_PX / (CELL_PX // 4), cv2.CV_32F)
 
 
 def varied(crop: NDArray[np.uint8], rng: np.random.Generator, hard: float = 1.0) -> NDArray[np.uint8]:

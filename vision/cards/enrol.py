@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from vision.cards.photo import open_photo, photos_in
 from vision.cards.quads import area, is_nearly_square
 from vision.cards.read import CardReader
 from vision.cards.reader import rectified
-from vision.detections import CARD_FACE, CARD_OUTLINE, Detections
+from vision.detections import CARD_BACK, CARD_FACE, CARD_OUTLINE, Detections
 
 #: What the name of a photo may end in when a card has several: ``red 4 (2).jpg``, ``red 4~b.jpg``.
 _REPEAT = re.compile(r"\s*(\(\d+\)|~\w+)$")
@@ -58,8 +58,11 @@ def _from_csv(path: Path) -> list[Shown]:
 
 
 def main_quad(found: Detections, size_px: tuple[int, int]) -> NDArray[np.float32] | None:
-    """The quad (4, 2) of the card that a photo is about: large and in the middle; None when there is none."""
-    cards = found.labelled(CARD_FACE, CARD_OUTLINE)
+    """The quad (4, 2) of the card that a photo is about: large and in the middle; None when there is none.
+
+    A face of a design that the detector never saw is often taken for a back.
+    """
+    cards = found.labelled(CARD_FACE, CARD_BACK, CARD_OUTLINE)
     if not len(cards):
         return None
     width, height = size_px
@@ -73,21 +76,33 @@ def main_quad(found: Detections, size_px: tuple[int, int]) -> NDArray[np.float32
 
 def enrolled(name: str, shown: Iterable[Shown], reader: CardReader) -> tuple[Deck, list[str]]:
     """The deck, and what was wrong: photos that can't be opened, photos in which no card is found."""
+    unopened: list[str] = []
+
+    def looks() -> Iterator[tuple[str, NDArray[np.uint8]]]:
+        for one in shown:
+            try:
+                yield one.card, open_photo(one.photo)
+            except BadInput as error:
+                unopened.append(str(error))
+
+    deck, wrong = enrolled_from(name, looks(), reader)
+    return deck, unopened + wrong
+
+
+def enrolled_from(
+    name: str, looks: Iterable[tuple[str, NDArray[np.uint8]]], reader: CardReader
+) -> tuple[Deck, list[str]]:
+    """The deck from pictures (h, w, 3) uint8 BGR that each show one card, and of which cards none was found."""
     cards: list[str] = []
     crops: list[NDArray[np.uint8]] = []
     wrong: list[str] = []
-    for one in shown:
-        try:
-            image = open_photo(one.photo)
-        except BadInput as error:
-            wrong.append(str(error))
-            continue
+    for card, image in looks:
         quad = main_quad(reader.find(image), (image.shape[1], image.shape[0]))
         if quad is None:
-            wrong.append(f"{one.photo}: expected one card that stands out from the table, got none")
+            wrong.append(f"{card}: expected one card that stands out from the table, got none")
             continue
         for crop in crops_of(image, quad):
-            cards.append(one.card)
+            cards.append(card)
             crops.append(crop)
     if not crops:
         raise BadInput.of(f"deck {name}", "photos of cards", "; ".join(wrong) or "none")

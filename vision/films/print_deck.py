@@ -7,11 +7,15 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from xml.sax.saxutils import escape
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from referee.cards import Card, Deck, shipped_deck
+from vision.cards.deck import Deck as EnrolledDeck
+from vision.cards.embed import CROP_SIZE_PX
+from vision.cards.reader import BACK
 from vision.films.artwork import CARD_MM, CARD_PX, DeckArt, lattice_back
 from vision.films.artwork import INKS as BACK_INKS
 from vision.films.shapes import DARK, INKS, WHITE, Polygon, Shape, Text, both_ways, circle, hand, rounded, star
@@ -111,6 +115,13 @@ def own_deck(name: str = "hit-the-deck", ink: str = "black") -> DeckArt:
     deck = shipped_deck(name)
     faces = {card: picture(shapes) for card, shapes in drawings(deck).items()}
     return DeckArt(f"{name}-{ink}", faces, lattice_back(BACK_INKS[ink]))
+
+
+def enrolled(name: str = "hit-the-deck") -> EnrolledDeck:
+    """The deck as if each card had been shown once, without a camera; with the backs that films print."""
+    looks = [*own_deck(name).faces.items(), *((BACK, lattice_back(ink)) for ink in BACK_INKS.values())]
+    crops = [cv2.resize(picture, CROP_SIZE_PX, interpolation=cv2.INTER_AREA).astype(np.uint8) for _, picture in looks]
+    return EnrolledDeck(name, tuple(card for card, _ in looks), np.stack(crops))
 
 
 # --- on paper ----------------------------------------------------------------------------------------

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from referee.cards import Audit, Card, shipped_deck
 from referee.cards import Deck as DeckList
-from vision.cards.deck import Deck
+from vision.cards.deck import Deck, shipped_decks
 from vision.cards.photo import open_photo, photos_in
 from vision.cards.read import CardReader
-from web.commands.read import in_words
+from web.commands.read import in_words, with_bar
 
 HELP = "count a deck laid out in photos: what is missing, doubled, foreign"
 
@@ -20,7 +20,9 @@ HELP = "count a deck laid out in photos: what is missing, doubled, foreign"
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.add_argument("photos", nargs="+", type=Path, metavar="PHOTO", help="photos, or folders of photos")
-    parser.add_argument("--deck", type=Path, metavar="FILE.deck", help="read with a deck that was enrolled")
+    parser.add_argument(
+        "--deck", metavar="D", help="a deck that was enrolled: FILE.deck, or hit-the-deck, snap-pictures"
+    )
     parser.add_argument(
         "--against",
         metavar="NAME",
@@ -32,12 +34,15 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read all photos and compare what lies in them, together, with the deck."""
-    deck = Deck.load(args.deck) if args.deck else None
-    wanted = should_be(args.against, deck)
+    # Decks that ship both as rules know them and as they look go by one name.
+    shipped = shipped_decks()
+    name = args.deck or (args.against if args.against in shipped else None)
+    deck = Deck.named(name) if name else None
+    wanted = should_be(args.against or (name if name in shipped else None), deck)
     reader = CardReader.shipped(deck=deck)
     cards: list[Card] = []
     unread: list[str] = []
-    for photo in photos_in(args.photos):
+    for photo in with_bar(photos_in(args.photos)):
         for one in reader.read(open_photo(photo)):
             if one.card is not None:
                 cards.append(Card.parse(one.card))

@@ -15,16 +15,19 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.add_argument("deck", metavar="DECK", help=" or ".join(DECKS))
     parser.add_argument("--out", type=Path, metavar="OUT.pdf", help="the document (default DECK.pdf)")
+    parser.add_argument("--enrolled", type=Path, metavar="FILE.deck", help="how its cards look, for `read --deck`, too")
     parser.add_argument("--svg", type=Path, metavar="DIR", help="each different card as an SVG file, too")
 
 
 def run(args: argparse.Namespace) -> int:
     """Write the deck."""
     from referee.cards import shipped_deck
-    from vision.films.print_deck import drawings, printable, svg
+    from vision.films.print_deck import drawings, enrolled, printable, svg
 
     if args.deck not in DECKS:
         raise BadInput.of("deck", " or ".join(DECKS), repr(args.deck)[:60])
+    if args.enrolled is not None:
+        enrolled(args.deck).save(args.enrolled)
     path = args.out or Path(f"{args.deck}.pdf")
     deck = shipped_deck(args.deck)
     try:

@@ -19,7 +19,7 @@ from web.games import game_named
 from web.hosting import DEFAULT_PORT, hosted, log_to_go_on_with, new_log, open_port, open_store, say
 from web.live import LiveMatch, Log, Picture, Unkept
 from web.show import show
-from web.table_watch import pipeline_for
+from web.table_watch import enrolled_reader, pipeline_for, rules_deck
 
 HELP = "referee a table: its page shows scores and rulings, and the host corrects"
 
@@ -27,7 +27,12 @@ HELP = "referee a table: its page shows scores and rulings, and the host correct
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     add_match_options(parser, game_option=True)
-    parser.add_argument("--deck", default="", metavar="D", help="the deck that is played with (default: the game's)")
+    parser.add_argument(
+        "--deck",
+        default="",
+        metavar="D",
+        help="a shipped deck, or the FILE.deck of one that was enrolled (default: the game's)",
+    )
     parser.add_argument("--camera", type=Path, metavar="FILE", help="a video to watch; left out: the host types")
     parser.add_argument("--table", type=Path, metavar="T.toml", help="where the table, its seats and piles are")
     parser.add_argument("--port", type=int, default=DEFAULT_PORT, metavar="P", help="where the page is (0: any)")
@@ -46,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
         game_named(args.game),
         args.players,
         dealer=dealer_seat(args.dealer, args.players),
-        deck=args.deck,
+        deck=rules_deck(args.deck),
         options=read_rules(args.rules) if args.rules else {},
     )
     with ExitStack() as closing:
@@ -76,7 +81,7 @@ def _watched(args: argparse.Namespace, chosen: Chosen, closing: ExitStack) -> tu
         raise BadInput.of("table", "--table T.toml, to say where the table and its piles are", "none")
     video = closing.enter_context(VideoFile(args.camera))
     table = Table.from_toml(args.table).scaled_to(video.info.size_px)
-    return video, pipeline_for(chosen.game, chosen.setup, table)
+    return video, pipeline_for(chosen.game, chosen.setup, table, reader=enrolled_reader(args.deck))
 
 
 def _log(data: Path | None, chosen: Chosen, closing: ExitStack) -> tuple[Log, Match[Any] | None]:

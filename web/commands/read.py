@@ -7,12 +7,12 @@ import csv
 import json
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from referee.bad_input import BadInput
 from referee.cards import Card, shipped_deck
-from vision.cards.deck import Deck
+from vision.cards.deck import Deck, shipped_decks
 from vision.cards.drawing import drawn, save_picture
 from vision.cards.photo import open_photo, photos_in
 from vision.cards.read import CardReader
@@ -27,7 +27,9 @@ GAMES = ("hit-the-deck", "snap", "trash")
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.add_argument("photos", nargs="+", type=Path, metavar="PHOTO", help="a photo, or a folder of photos")
-    parser.add_argument("--deck", type=Path, metavar="FILE.deck", help="a deck that was enrolled")
+    parser.add_argument(
+        "--deck", metavar="D", help="a deck that was enrolled: FILE.deck, or hit-the-deck, snap-pictures"
+    )
     parser.add_argument("--score", choices=GAMES, help="add up what lies there by the game's rules")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="one JSON line a photo")
@@ -37,23 +39,24 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read each photo and print what lies there; photos that can't be read are named at the end."""
+    if args.csv and args.score:
+        raise BadInput.of("--csv and --score", "one of them", "both")
     photos = photos_in(args.photos)
-    reader = CardReader.shipped(deck=Deck.load(args.deck) if args.deck else None)
+    shown = shown_paths(args.show, photos) if args.show else {}
+    deck = args.deck or (args.score if args.score in shipped_decks() else None)
+    reader = CardReader.shipped(deck=Deck.named(deck) if deck else None)
     rows = csv.writer(sys.stdout, lineterminator="\n")
     if args.csv:
         rows.writerow(["photo", "card", "face", "confidence", *(f"{axis}{i}" for i in range(4) for axis in "xy")])
     bad: list[BadInput] = []
-    for number, photo in enumerate(photos, 1):
-        if sys.stderr.isatty() and len(photos) > 1:
-            print(
-                f"\r{bar(number, len(photos))} {photo.name:.40} ", end="\n" * (number == len(photos)), file=sys.stderr
-            )
+    for photo in with_bar(photos):
         try:
             image = open_photo(photo)
         except BadInput as error:
             bad.append(error)
             continue
         seen = reader.read(image)
+        clear_bar()
         if args.json:
             print(as_json(photo, seen, args.score), flush=True)
         elif args.csv:
@@ -62,10 +65,27 @@ def run(args: argparse.Namespace) -> int:
             told = f"; {in_score(args.score, seen)}" if args.score else ""
             print(f"{photo}: {in_words(seen)}{told}", flush=True)
         if args.show:
-            save_picture(_shown_path(args.show, photo, len(photos)), drawn(image, seen))
+            save_picture(shown[photo], drawn(image, seen))
     if bad:
         raise BadInput("; ".join(str(error) for error in bad))
     return 0
+
+
+def with_bar(photos: Sequence[Path]) -> Iterator[Path]:
+    """The photos one after another, with a bar on top of long work where a person is watching."""
+    shown = sys.stderr.isatty() and len(photos) > 1
+    for number, photo in enumerate(photos):
+        if shown:
+            print(f"\r\x1b[K{bar(number, len(photos))} {photo.name:.40}", end="", file=sys.stderr, flush=True)
+        yield photo
+    if shown:
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def clear_bar() -> None:
+    """Make room for a line of the answer where the bar stands."""
+    if sys.stderr.isatty() and sys.stdout.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 def bar(done: int, of: int, width: int = 24) -> str:
@@ -141,5 +161,16 @@ def points(card: Card) -> int:
     return int(number) if number is not None else 10
 
 
-def _shown_path(out: Path, photo: Path, photos: int) -> Path:
-    return out if photos == 1 else out.with_name(f"{out.stem}-{photo.stem}{out.suffix or '.png'}")
+def shown_paths(out: Path, photos: Sequence[Path]) -> dict[Path, Path]:
+    """Where the drawing of each photo goes: ``OUT.png``, or of several ``OUT-NAME.png``, no two to the same file."""
+    if len(photos) == 1:
+        return {photos[0]: out}
+    told: dict[Path, Path] = {}
+    taken: Counter[str] = Counter()
+    for photo in photos:
+        if photo in told:
+            continue
+        taken[photo.stem] += 1
+        again = f"-{taken[photo.stem]}" if taken[photo.stem] > 1 else ""
+        told[photo] = out.with_name(f"{out.stem}-{photo.stem}{again}{out.suffix or '.png'}")
+    return told

@@ -1,0 +1,139 @@
+"""Compares a seen card with an enrolled one, place by place, after fitting one onto the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+Plane = NDArray[np.float32]
+
+#: Cards are compared at half the crops' size: a photo of a card 100 pixels long tells no more.
+SIZE_PX = (48, 68)
+
+#: Rows and columns at the rim that don't count: quads are never exact, and the table shows there.
+RIM_PX = 2
+
+#: How far the fit may move, in pixels, and stretch or turn, as a share: quads are wrong by no more.
+MOST_MOVED_PX, MOST_TURNED = 6.0, 0.15
+
+#: Iterations of the fit; it starts within a few pixels of where it ends.
+FIT_ITERATIONS = 12
+
+#: Prints agree or not within windows of this sigma; contrast below this share of the card's own is blank paper.
+WINDOW_PX, BLANK = 2.0, 0.02
+
+#: The places that differ most count by themselves: cards may differ by one pip only, which covers so many pixels.
+WORST_PX = 40
+
+#: What brightness, of 1, is dark: there a sensor's colours are noise.
+DARK = 0.12
+
+#: Colours that glare has paled further than this share of their own are not trusted.
+MOST_PALE = 0.4
+
+#: Within such a window all colours pale alike; where there is less colour than this, squared, nothing is told by it.
+PALE_WINDOW_PX, LEAST_HUE = 8.0, 0.02
+
+#: What is measured: how unlike the print is, on the whole and where it is most unlike; how unlike the colours are.
+MEASURES = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Look:
+    """One crop, made ready to be compared.
+
+    colours: (68, 48, 3) float32 BGR of 1. print_: (68, 48) its brightness, of mean 0 and deviation 1; smooth: blurred.
+    paper: where it is bright and without colour, (68, 48) bool.
+    """
+
+    colours: Plane
+    print_: Plane
+    smooth: Plane
+    paper: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, crop: NDArray[np.uint8]) -> Look:
+        """From a crop (136, 96, 3) uint8 BGR."""
+        small = cv2.resize(cv2.GaussianBlur(crop, (0, 0), 0.8), SIZE_PX, interpolation=cv2.INTER_AREA)
+        colours = np.asarray(small.astype(np.float32) / 255, np.float32)
+        print_ = _print(colours)
+        bright = colours.mean(axis=2)
+        grey = colours.max(axis=2) - colours.min(axis=2)
+        paper = bright > 0.85 * np.percentile(bright, 90)
+        paper &= grey <= np.percentile(grey[paper], 60)
+        return cls(colours, print_, np.asarray(cv2.GaussianBlur(print_, (0, 0), 1.0), np.float32), paper)
+
+    def turned(self) -> Look:
+        """The same upside down."""
+        return Look(
+            *(np.ascontiguousarray(plane[::-1, ::-1]) for plane in (self.colours, self.print_, self.smooth, self.paper))
+        )
+
+
+def apart(told: Look, seen: Look) -> NDArray[np.float32]:
+    """(4,) how unlike a seen card is to an enrolled one, 0 for the same.
+
+    Print on the whole, print where it is most unlike, colour on the whole, colour where it is most unlike.
+    Light, shade and the lamp's colour don't count: print is compared within windows, colours by the paper's own.
+    """
+    colours = _fitted(told, seen)
+    first, second = told.print_, _print(colours)
+    mean_1, mean_2 = _window(first), _window(second)
+    var_1, var_2 = _window(first * first) - mean_1 * mean_1, _window(second * second) - mean_2 * mean_2
+    both = _window(first * second) - mean_1 * mean_2
+    agree = both / np.sqrt((np.maximum(var_1, 0) + BLANK) * (np.maximum(var_2, 0) + BLANK))
+    weight = np.sqrt(np.maximum(np.maximum(var_1, var_2), 0))
+    weight[:RIM_PX], weight[-RIM_PX:], weight[:, :RIM_PX], weight[:, -RIM_PX:] = 0, 0, 0, 0
+    unlike = weight * (1 - agree)
+    total = float(weight.sum()) + 1e-6
+    local = cv2.GaussianBlur(unlike, (0, 0), WINDOW_PX).ravel()
+    worst = float(np.partition(local, -WORST_PX)[-WORST_PX:].mean()) / (total / weight.size)
+    inner = np.s_[RIM_PX:-RIM_PX, RIM_PX:-RIM_PX]
+    hue_1, hue_2 = _hues(told.colours, told.paper)[inner], _hues(colours, told.paper)[inner]
+    # Glare is white light over all colours: they pale together, and which they are is told by what is left.
+    along = cv2.GaussianBlur((hue_1 * hue_2).sum(axis=2), (0, 0), PALE_WINDOW_PX)
+    own = cv2.GaussianBlur((hue_1 * hue_1).sum(axis=2), (0, 0), PALE_WINDOW_PX)
+    pale = ((along + LEAST_HUE) / (own + LEAST_HUE)).clip(MOST_PALE, 1.0)
+    hue = np.linalg.norm(hue_2 / pale[..., None] - hue_1, axis=2)
+    return np.array([unlike.sum() / total, worst, hue.mean(), np.percentile(hue, 92)], np.float32)
+
+
+def _print(colours: Plane) -> Plane:
+    grey = colours.mean(axis=2)
+    return np.asarray((grey - grey.mean()) / (grey.std() + 0.02), np.float32)
+
+
+def _window(plane: NDArray[np.float32]) -> Plane:
+    return np.asarray(cv2.GaussianBlur(plane, (0, 0), WINDOW_PX), np.float32)
+
+
+def _fitted(told: Look, seen: Look) -> Plane:
+    """The seen card's colours, moved so that its print lies on the enrolled one's as well as can be."""
+    start = np.eye(2, 3, dtype=np.float32)
+    ends = (cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_COUNT, FIT_ITERATIONS, 1e-3)
+    try:
+        _, move = cv2.findTransformECC(
+            told.smooth, seen.smooth, start, cv2.MOTION_AFFINE, ends, np.ones(told.smooth.shape, np.uint8), 1
+        )
+    except cv2.error:  # the two have nothing in common: they are compared as they lie
+        return seen.colours
+    off = np.abs(move - np.eye(2, 3))
+    if not np.isfinite(off).all() or off[:, 2].max() > MOST_MOVED_PX or off[:, :2].max() > MOST_TURNED:
+        return seen.colours
+    moved = cv2.warpAffine(
+        seen.colours, move, SIZE_PX, flags=cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP, borderMode=cv2.BORDER_REPLICATE
+    )
+    return np.asarray(moved, np.float32)
+
+
+def _hues(colours: Plane, paper: NDArray[np.bool_]) -> Plane:
+    """(68, 48, 2): red against green and blue against yellow, beside what is at the enrolled card's paper."""
+    white = np.maximum(np.median(colours[paper], axis=0), 0.05)
+    smooth = cv2.GaussianBlur(colours / white.astype(np.float32), (0, 0), 1.5)
+    blue, green, red = (smooth[..., i] for i in range(3))
+    bright = smooth.mean(axis=2) + DARK
+    told = np.stack([(red - green) / bright, (blue - (red + green) / 2) / bright], axis=2)
+    return np.asarray(told.clip(-1.5, 1.5), np.float32)
