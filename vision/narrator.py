@@ -12,6 +12,7 @@ from referee.cards import Card, Pile, Seat
 from referee.events import Event, Finish, Lifted, Moved, Shown, Slap, Turned
 from referee.game import Expectation, Layout
 from referee.instant import Instant
+from vision.hands.layers import Overlap, with_layers
 from vision.hands.news import Contact, Gone, HandSeen, Lift, Reached
 from vision.hands.order import Joined, Offset, joined
 from vision.observation import Lies, Observation, PileChanged, Top
@@ -137,12 +138,16 @@ class _Slapped:
 
 @dataclass(frozen=True, slots=True)
 class Raced:
-    """One race as it was settled: what was seen of each seat's first hand, what was heard, and both joined."""
+    """One race as it was settled: what was seen of each seat's first hand, what was heard, and all joined.
+
+    ``layers``: log odds that the first seat's hand lies below the second's, as they were weighed in.
+    """
 
     pile: Pile
     landed: Mapping[Seat, Instant]
     heard: tuple[Instant, ...]
     joined: Joined
+    layers: Mapping[tuple[Seat, Seat], float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +211,7 @@ class Narrator:
         self._race: list[_Slapped] = []
         self.raced: deque[Raced] = deque(maxlen=MOST_RACES)
         """The races settled lately, for those who show what an order rests on."""
+        self._overlaps: dict[tuple[int, int], Overlap] = {}
         self._places = places
         self._spots = {} if table is None else {spot.pile: spot.at_mm for spot in table.piles}
         self._seen: dict[int, HandSeen] = {}
@@ -246,6 +252,8 @@ class Narrator:
                 self._reached(observation)
             case Gone():
                 self._gone(observation)
+            case Overlap():
+                self._overlaps[observation.below, observation.above] = observation
 
     def tell(
         self, now_ns: int, *, hands: tuple[HandSeen, ...] = (), undecided_since_ns: int | None = None
@@ -522,6 +530,7 @@ class Narrator:
         self._came.pop(news.hand, None)
         self._seen.pop(news.hand, None)
         self._jumped.pop(news.hand, None)
+        self._overlaps = {pair: each for pair, each in self._overlaps.items() if news.hand not in pair}
         slapped = self._slaps.get(news.hand)
         if slapped is not None:
             self._end(slapped, news.at)
@@ -578,7 +587,9 @@ class Narrator:
         if both.heard >= WELL_HEARD * len(landed):
             # Drift between the clocks of sound and picture, and what the next slap's picture leaves open.
             self._offset = Offset(both.offset.ns, max(both.offset.sd_ns, LEAST_OFFSET_SD_NS))
-        self.raced.append(Raced(race[0].pile, landed, heard, both))
+        layers = self._layers(race)
+        both = with_layers(both, layers)
+        self.raced.append(Raced(race[0].pile, landed, heard, both, layers))
         orders = tuple((tuple(seat for seat in order if isinstance(seat, int)), p) for order, p in both.orders)
         leading = max(both.first().values(), default=0.0)
         for slapped in race:
@@ -588,6 +599,16 @@ class Narrator:
                 self._correct(slapped.told, vague)
         if orders:
             self._say(Finish(at=Instant(last), pile=race[0].pile, orders=orders))
+
+    def _layers(self, race: list[_Slapped]) -> dict[tuple[Seat, Seat], float]:
+        """Of two seats of a race: the log odds that the first's hand lies below the second's."""
+        seats = {slapped.contact.hand: slapped.contact.seat for slapped in race}
+        out: dict[tuple[Seat, Seat], float] = {}
+        for (below, above), overlap in self._overlaps.items():
+            one, other = seats.get(below), seats.get(above)
+            if one is not None and other is not None and overlap.pile == race[0].pile:
+                out[one, other] = overlap.log_odds
+        return out
 
     def _confirm(self, slapped: _Slapped) -> None:
         """What stays is no hover, if it was heard: how gently it came down says no more about whether it did."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from referee.cards import Card, Pile, Seat
 from referee.instant import Instant
+from vision.hands.layers import Overlap
 from vision.hands.news import HandNews
 from vision.table import Point
 
@@ -73,5 +74,5 @@ class PileChanged:
     at_hand: tuple[Seat, ...] = ()
 
 
-Observation: TypeAlias = PileChanged | HandNews
+Observation: TypeAlias = PileChanged | HandNews | Overlap
 """What the narrator is told: of piles by the pile watcher, of hands by the hand watcher."""

@@ -12,6 +12,7 @@ from referee.game import Expectation, Layout
 from referee.instant import Instant
 from vision.ear import Ear
 from vision.frame import Frame
+from vision.hands.layers import Overlap
 from vision.hands.news import HandNews, HandSeen
 from vision.narrator import SPOT_KIND, Narrator, Telling, places_of
 from vision.observation import Top
@@ -28,7 +29,7 @@ class Hands(Protocol):
         """Those over the table in the latest frame."""
         ...
 
-    def watch(self, frame: Frame) -> tuple[HandNews, ...]:
+    def watch(self, frame: Frame) -> tuple[HandNews | Overlap, ...]:
         """Take the next frame; what became known with it."""
         ...
 

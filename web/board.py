@@ -162,6 +162,7 @@ class Shower:
             "confidence": event.confidence,
             "provisional": event.provisional,
             "evidence": event.evidence,
+            "slap": isinstance(event, Slap),
             "correction": correction,
         }
 

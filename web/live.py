@@ -16,6 +16,7 @@ from referee.instant import Instant
 from referee.match import Judgement, Match
 from referee.recording import dump
 from web.config import Chosen
+from web.report import Watched
 
 #: A page that was away for longer than so many updates gets everything anew.
 _KEPT_UPDATES = 2_000
@@ -94,6 +95,8 @@ class LiveMatch:
         self._unkept: Judgement | None = None
         self._ended = False
         self._seeing = seeing
+        self.evidence: Watched | None = None
+        """What the slaps rest on, where a source of pictures is watched."""
 
     # --- telling --------------------------------------------------------------------------------------
 

@@ -27,6 +27,7 @@ from referee.recording import from_json
 from web.board import Shower, parse_accept_language
 from web.live import LiveMatch, Picture, Update
 from web.notation import readable
+from web.report import report_page
 from web.typed import typed_event, typed_events
 from web.words import best_language
 
@@ -44,6 +45,13 @@ _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
+#: The evidence is one page with its pictures and its style in it, and nothing that runs.
+_EVIDENCE_POLICY = (
+    "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
+)
+#: A slap is looked for among so many of the newest events.
+_EVENTS_BACK = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +150,7 @@ def create_app(live: LiveMatch, picture: Picture, door: Door) -> Flask:
             game=words.game(live.chosen.game.name),
             host=hosting(),
             picture=bool(picture.newest) or live.seeing,
+            evidence=live.seeing or live.evidence is not None,
         )
 
     @app.get("/api/state")
@@ -176,6 +185,26 @@ def create_app(live: LiveMatch, picture: Picture, door: Door) -> Flask:
         )
         stream = _seated(chain((b"--picture\r\n",), parts), seats)
         return Response(stream, mimetype="multipart/x-mixed-replace; boundary=picture")
+
+    @app.get("/evidence/<int:event>")
+    def evidence(event: int) -> Response:
+        watched = live.evidence
+        if watched is None:
+            abort(404, "no pictures were watched here")
+        shower = showing()
+        with live.looking() as match:
+            course, confidence = match.course[-_EVENTS_BACK:], float(match.setup.options["confidence"])
+            players = shower.naming(match).players
+        told = [
+            each
+            for each in watched.judged(course, len(players), confidence)
+            if any(slap.id == event for slap in each.slaps)
+        ]
+        if not told:
+            abort(404, f"expected a slap of this match, got event {event}")
+        title = shower.words.game(live.chosen.game.name)
+        page = report_page(title, told, watched, players, shower.words, back="/")
+        return Response(page, headers={"Content-Security-Policy": _EVIDENCE_POLICY})
 
     @app.get("/log.jsonl")
     def log() -> Response:

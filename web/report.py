@@ -40,6 +40,8 @@ _WINDOW_PX, _STRIP_HEIGHT_PX = 880, 150
 _ORDERS = 6
 #: The track is drawn up to so far from where the arm came to rest.
 _TRACK_MM = 160.0
+#: Layers are told from a hand's coming to rest until it is withdrawn.
+_COMES_NS, _GOES_NS = 100_000_000, 3_000_000_000
 #: Instants of a race and of its slaps are the same to within this.
 _SAME_NS = 250_000_000
 _JPEG_QUALITY = 82
@@ -82,11 +84,14 @@ class Watched:
         return out
 
 
-def attended(pipeline: Pipeline, assumed: Sequence[str] = ()) -> Watched:
-    """Let the evidence be kept of what a pipeline is going to watch; call it before the first picture."""
+def attended(pipeline: Pipeline, assumed: Sequence[str] = (), *, most: int = 2_000) -> Watched:
+    """Let the evidence of the newest ``most`` hands be kept of what a pipeline is going to watch.
+
+    Call it before the first picture.
+    """
     if not isinstance(pipeline.hands, HandWatcher):
         raise TypeError(f"hands: expected a HandWatcher, got {type(pipeline.hands).__name__}")
-    witness = Witness(pipeline.hands)
+    witness = Witness(pipeline.hands, most=most)
     pipeline.hands = witness
     return Watched(witness, pipeline.narrator.raced, tuple(assumed))
 
@@ -204,6 +209,7 @@ def _slap(number: int, judged: Judged, watched: Watched, players: Sequence[str],
         "offset": _offset(verdict, watched, spoken),
         "ticks": window.ticks(first.at_ns),
         "orders": _orders(judged, players),
+        "layers": _layers(verdict, watched, players, spoken),
     }
 
 
@@ -302,6 +308,27 @@ def _orders(judged: Judged, players: Sequence[str]) -> list[tuple[str, str, floa
         orders = tuple(order_probabilities(dict(judged.verdict.instants)).items())
     ranked = sorted(orders, key=lambda pair: -pair[1])[:_ORDERS]
     return [(" → ".join(players[seat] for seat in order), f"{p:.4f}", p) for order, p in ranked if p >= 5e-5]
+
+
+def _layers(
+    verdict: SlapVerdict, watched: Watched, players: Sequence[str], spoken: Words
+) -> list[tuple[str, str, str]]:
+    """(who lies below whom, probability, what says so) for each two hands of which something was seen."""
+    say = spoken.common["report"]
+    first, last = (pick(at.at_ns for _, at in verdict.instants) for pick in (min, max))
+    out = []
+    for lying in watched.witness.overlaps(verdict.pile, first - _COMES_NS, last + _GOES_NS):
+        seats = lying.below_seat, lying.above_seat
+        if lying.log_odds == 0 or not set(seats) <= set(verdict.order):
+            continue
+        below, above = seats if lying.log_odds > 0 else seats[::-1]
+        assert below is not None
+        assert above is not None
+        p = max(lying.probability, 1 - lying.probability)
+        names = spoken.fill(say["below"], {"one": players[below], "two": players[above]}, ())
+        cues = [say[f"cue_{name.replace(' ', '_')}"] for name, odds in lying.cues if odds * lying.log_odds > 0]
+        out.append((names, f"{p:.2f}", ", ".join(cues)))
+    return out
 
 
 def _offset(verdict: SlapVerdict, watched: Watched, spoken: Words) -> str:

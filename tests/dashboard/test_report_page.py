@@ -1,22 +1,28 @@
-"""The page of the evidence: all of a slap on it, nothing of it loaded from elsewhere, and names are only text."""
+"""The page of the evidence: all of a slap on it, nothing loaded from elsewhere, names only text; from disk or live."""
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
 import pytest
+from flask.testing import FlaskClient
 
 from referee.bad_input import BadInput
 from referee.cards import Pile
-from referee.events import Finish, Slap
+from referee.events import Event, Finish, Slap
 from referee.instant import Instant
 from vision.hands.evidence import HandEvidence, Heard, Shown
+from vision.hands.layers import Overlap
 from vision.hands.order import Offset, joined
 from vision.narrator import Raced
 from vision.table import PileSpot, SeatSpot, Table
+from web.live import LiveMatch, Picture, Unkept
+from web.pages import Door, create_app
 from web.report import Watched, report_page, write_report
 from web.words import words
 
@@ -48,6 +54,13 @@ class Kept:
             track_ns=stamps, track_mm=np.zeros((len(stamps), 4)), fitted=True, speed_mps=2.5,
             heard=Heard(900 * MS, np.linspace(0.0, 1.0, 400), HEARD),
         )  # fmt: skip
+
+    def overlaps(self, pile: Pile, from_ns: int, to_ns: int) -> tuple[Overlap, ...]:
+        told = Overlap(
+            below=4, above=7, below_seat=0, above_seat=1, pile=SPOT, at_ns=1_100 * MS, log_odds=math.log(9.0),
+            cues=(("was covered", math.log(9.0)),),
+        )  # fmt: skip
+        return (told,) if from_ns <= told.at_ns <= to_ns else ()
 
 
 @pytest.fixture
@@ -93,7 +106,7 @@ def test_the_page_tells_instants_order_margin_sound_grade_and_what_was_assumed(p
     for told in (
         "Ana first by 23 ±", "sound aligned ±", "Grade A", "± 3.0 ms", "only roughly: it came to rest smoothly",
         "its pictures are no longer kept", "First to second: 23", "Ana → &lt;b&gt;Ben&lt;/b&gt;", "Drawn +31",
-        "The pile was found by itself.", "1.00 pixels a millimetre", "read-out is not known", "-16.0 ms", "+16.0 ms",
+        "Ana below &lt;b&gt;Ben&lt;/b&gt; (P 0.90)", "The pile was found by itself.", "1.00 pixels a millimetre", "read-out is not known", "-16.0 ms", "+16.0 ms",
     ):  # fmt: skip
         assert told in text, told
 
@@ -120,3 +133,44 @@ def test_a_folder_that_cannot_be_made_is_named_in_one_line(tmp_path: Path) -> No
     (tmp_path / "file").write_text("")
     with pytest.raises(BadInput, match=r"file.*folder that can be written"):
         write_report(tmp_path / "file" / "in", "a.mp4", "page")
+
+
+# --- from the live page ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def live(snap, race) -> LiveMatch:
+    match = LiveMatch(snap, Unkept(), seeing=True)
+    for event in race:
+        match.tell(event)
+    match.evidence = Watched(Kept(), [])  # type: ignore[arg-type]
+    return match
+
+
+@pytest.fixture
+def client(live: LiveMatch) -> FlaskClient:
+    return create_app(live, Picture(), Door("token", 80)).test_client()
+
+
+def slaps(live: LiveMatch) -> Iterator[Event]:
+    with live.looking() as match:
+        yield from [event for event in match.course if isinstance(event, Slap)]
+
+
+def test_a_ruling_that_rests_on_a_slap_leads_to_its_evidence(client: FlaskClient, live: LiveMatch) -> None:
+    rulings = client.get("/api/state").get_json()["rulings"]
+    rests_on = [event["id"] for ruling in rulings for event in ruling["because"] if event["slap"]]
+    assert set(rests_on) <= {slap.id for slap in slaps(live)}
+    response = client.get(f"/evidence/{rests_on[0]}")
+    page = response.get_data(as_text=True)
+    assert response.status_code == 200
+    assert "Ben first by 80 ±" in page
+    assert 'href="/"' in page
+    assert "script" not in response.headers["Content-Security-Policy"]
+    assert "data-evidence" in client.get("/").get_data(as_text=True)
+
+
+def test_what_is_no_slap_has_no_evidence(client: FlaskClient, live: LiveMatch) -> None:
+    assert client.get("/evidence/1").status_code == 404
+    live.evidence = None
+    assert client.get(f"/evidence/{next(slaps(live)).id}").status_code == 404

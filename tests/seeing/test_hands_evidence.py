@@ -102,7 +102,7 @@ class _Told:
     """Stands for a hand watcher that tells one contact, measured, at a given picture."""
 
     def __init__(self, table: Table, told_at: int) -> None:
-        self.table, self.hands, self.looks, self.shutter = table, (), [], None
+        self.table, self.hands, self.looks, self.shutter, self.mask = table, (), [], None, None
         contact = _contact(16 * 16 * MS)
         self.measured = {(contact.hand, contact.rest_ns): _lost(contact.rest_ns, "not followed")}
         self._contact, self._left = contact, told_at

@@ -17,6 +17,7 @@ from referee.events import Slap
 from referee.instant import Instant
 from vision.ear import Ear
 from vision.frame import Frame
+from vision.hands.layers import Layers, Overlap
 from vision.hands.news import Contact, HandNews, HandSeen
 from vision.hands.pixels import Array, Image
 from vision.hands.timing import Look, Shutter
@@ -37,8 +38,6 @@ _HEARD_NS = 400_000_000
 STEP_NS = 500_000
 #: A slap told belongs to the hand of its seat whose contact lies nearest, and no farther than this.
 _SAME_NS = 700_000_000
-#: Hands kept: about 100 kB each.
-_MOST_HANDS = 2_000
 _JPEG_QUALITY = 85
 
 
@@ -137,14 +136,16 @@ class Witness:
     Safe to be asked from another thread than the one that watches.
     """
 
-    def __init__(self, watcher: HandWatcher, *, most: int = _MOST_HANDS) -> None:
-        """``most``: hands that are kept, the newest."""
+    def __init__(self, watcher: HandWatcher, *, most: int = 2_000) -> None:
+        """``most``: hands that are kept, the newest, about 100 kB each."""
         self._watcher = watcher
         self._ear = Ear()
         self._due: list[Contact] = []
         self._unheard: list[HandEvidence] = []
         self._kept: deque[HandEvidence] = deque(maxlen=most)
         self._lock = threading.Lock()
+        self._layers = Layers(watcher.table)
+        self._overlaps: deque[Overlap] = deque(maxlen=most)
         self._stamps: deque[int] = deque(maxlen=240)
         self._steps_ns: list[int] = []
 
@@ -181,8 +182,8 @@ class Witness:
             yield piece
         self.finish()
 
-    def watch(self, frame: Frame) -> tuple[HandNews, ...]:
-        """Take the next frame; what became known with it."""
+    def watch(self, frame: Frame) -> tuple[HandNews | Overlap, ...]:
+        """Take the next frame; what became known with it, who lies on whom too."""
         if self._stamps and len(self._steps_ns) < 2_000 and frame.at_ns > self._stamps[-1]:
             self._steps_ns.append(frame.at_ns - self._stamps[-1])
         self._stamps.append(frame.at_ns)
@@ -196,7 +197,11 @@ class Witness:
         for found in self._unheard if until is not None else ():
             if until is not None and until >= found.at.at_ns + _HEARD_NS:
                 self._listen(found)
-        return news
+        looks = self._watcher.looks
+        overlaps = self._layers.watch(looks[-1], self._watcher.mask, self._watcher.hands, news) if looks else ()
+        with self._lock:
+            self._overlaps += overlaps
+        return (*news, *overlaps)
 
     def finish(self) -> None:
         """Nothing more comes: complete what waits for later pictures or sound."""
@@ -211,6 +216,12 @@ class Witness:
             own = [kept for kept in self._kept if kept.seat == slap.seat]
         near = [kept for kept in own if abs(kept.at.at_ns - slap.at.at_ns) <= _SAME_NS]
         return min(near, key=lambda kept: abs(kept.at.at_ns - slap.at.at_ns), default=None)
+
+    def overlaps(self, pile: Pile, from_ns: int, to_ns: int) -> tuple[Overlap, ...]:
+        """Who lies on whom at a pile, as told within some time: the last word on each two hands."""
+        with self._lock:
+            told = [each for each in self._overlaps if each.pile == pile and from_ns <= each.at_ns <= to_ns]
+        return tuple({(each.below, each.above): each for each in told}.values())
 
     def _take(self, contact: Contact) -> None:
         self._due.remove(contact)

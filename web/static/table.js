@@ -199,6 +199,16 @@ function finish(hands) {
   return make("div", "finish", strip, make("ol", "", ...told));
 }
 
+/** Where the strips, the pictures and the sound of a slap are shown, for a ruling that rests on one. */
+function shown(ruling) {
+  const slap = ruling.because.find((event) => event.slap);
+  if (!slap || !("evidence" in document.body.dataset)) return null;
+  const link = make("a", "", words.evidence);
+  link.href = `/evidence/${slap.id}`;
+  link.target = "_blank";
+  return make("p", "rule", link);
+}
+
 function otherwise(ruling) {
   if (!hosting || !ruling.choices.length || ruling.verdict === "ask") return null;
   const reason = make("input");
@@ -233,6 +243,7 @@ function ruled(ruling, isNew) {
     make("p", "sentence", ruling.text),
     ruling.effects.length ? make("p", "effects", ruling.effects.join(". ") + ".") : null,
     finish(ruling.hands),
+    shown(ruling),
     sureness(ruling),
     ruling.verdict === "note" ? null : make("p", "rule", ruling.title),
     rests.length ? more : null,
