@@ -132,15 +132,17 @@ class PalmDetector:
         scores = np.array([hand.score for hand in hands], np.float32)
         return Detections(clockwise_from_a_short_side(quads), np.full(len(hands), HAND), scores)
 
-    def hands(self, image: NDArray[np.uint8]) -> list[Hand]:
-        """The hands in ``image``, best palm first."""
-        found = [self.hand_at(image, *roi_of(palms)) for palms in _one_by_one(self.palms(image))]
+    def hands(self, image: NDArray[np.uint8], *, tiled: bool = True) -> list[Hand]:
+        """The hands in ``image``, best palm first; as a whole only where not ``tiled``."""
+        found = [self.hand_at(image, *roi_of(palms)) for palms in _one_by_one(self.palms(image, tiled=tiled))]
         return _without_doubles([hand for hand in found if hand.presence >= self._landmarks.min_confidence])
 
-    def palms(self, image: NDArray[np.uint8]) -> Palms:
-        """The palms in ``image`` as a whole and in its tiles."""
+    def palms(self, image: NDArray[np.uint8], *, tiled: bool = True) -> Palms:
+        """The palms in ``image`` as a whole and, where ``tiled``, in its tiles."""
         height, width = image.shape[:2]
-        views = [(0, 0, width, height), *tiles(width, height, self._palms.input_side_px)]
+        views = [(0, 0, width, height)]
+        if tiled:
+            views += tiles(width, height, self._palms.input_side_px)
         side = self._palms.input_side_px
         batch = np.stack([_letterboxed(image[top:bottom, left:right], side) for left, top, right, bottom in views])
         parts = []

@@ -12,11 +12,13 @@ HELP = "run a benchmark: prints a table, and as its last line one JSON object"
 BENCHES = {
     "cards": "vision.benches.cards",
     "hands": "vision.benches.hands",
+    "poses": "vision.benches.hand_poses",
     "enrolment": "vision.benches.enrolment",
     "referee": "vision.benches.referee",
     "slaps": "vision.benches.slaps",
     "films": "vision.benches.films",
     "speed": "vision.benches.speed",
+    "review": "web.review_bench",
     "web": "web.bench",
 }
 
