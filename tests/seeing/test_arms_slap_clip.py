@@ -14,8 +14,9 @@ from scipy import signal
 from referee.bad_input import BadInput
 from vision.films.arms import ReadOut, paint_arm, paint_shadow
 from vision.films.encode import SAMPLE_RATE, Encoding
-from vision.films.kinematics import HELD_OUT, NO_CONTACT, Family, Strike
+from vision.films.kinematics import HELD_OUT, NO_CONTACT, NOT_NOMINAL, Family, Strike
 from vision.films.slap_clip import SlapClip, make_slap_clip
+from vision.films.slap_effects import CONDITIONS, effects
 from vision.films.slap_paint import Painter
 from vision.films.slap_spec import SlapSpec
 
@@ -156,7 +157,10 @@ def test_drawn_specs_never_open_what_is_held_out() -> None:
     easy = [SlapSpec.drawn(rng) for _ in range(300)]
     hard = [SlapSpec.drawn(rng, nominal=False) for _ in range(300)]
     assert not any(spec.held_out for spec in easy + hard)
-    assert not any(spec.family in NO_CONTACT or spec.dropped for spec in easy)
+    assert not any(spec.family in NOT_NOMINAL or spec.dropped for spec in easy)
+    harder = ("lens_k1", "shake_px", "jolt_px", "exposure_steps", "flicker", "talk", "music", "knocks")
+    assert not any(getattr(spec, name) for spec in easy for name in harder)
+    assert all(40 < sum(getattr(spec, name) != 0 for spec in hard) < 200 for name in harder)
     assert {spec.family for spec in hard} == set(Family) - HELD_OUT
     assert any(not spec.read_out_known for spec in hard)
     opened = [SlapSpec.drawn(rng, held_out=True) for _ in range(200)]
@@ -192,3 +196,22 @@ def test_clips_are_painted_as_arms_are_painted_by_themselves(along_x: bool, read
         assert (np.abs(plain - 120) > 20).mean() > 0.05
         assert off.mean() < 0.6
         assert np.percentile(off, 99.5) < 9
+
+
+# How codecs, stamps and brightness change a clip is checked above; these are only told of in the table.
+_ELSEWHERE = {"H.264, 18", "H.264, 34", "HEVC, 20", "HEVC, 34", "lost frames", "uneven time", "off-sync", "dim"}
+
+
+@pytest.mark.parametrize("name", sorted(set(CONDITIONS) - _ELSEWHERE))
+def test_each_condition_changes_what_is_seen_or_heard(name: str) -> None:
+    for effect in effects(name):
+        least = 3.0 if "dB" in effect.what else 0.25 * max(abs(effect.plain), abs(effect.changed))
+        assert abs(effect.changed - effect.plain) > least, effect
+
+
+def test_a_lens_leaves_the_pile_where_the_table_says() -> None:
+    """The table's corners lie outside the picture; they are told so that the pile is found, to a few millimetres."""
+    straight, bent = (make_slap_clip(replace(PLAIN, lens_k1=k1), 3).table for k1 in (0.0, -0.14))
+    (pile,) = straight.piles
+    at = straight.to_px(np.array([pile.at_mm]))
+    assert bent.to_mm(at)[0] == pytest.approx(pile.at_mm, abs=6.0)

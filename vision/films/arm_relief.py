@@ -573,8 +573,8 @@ def _sleeve_over(
     band = np.clip((sleeve.band_mm - behind) * scale, 0, 1) * (behind > 0)
     cloth_height = cloth_height + 1.4 * band
     across = np.arcsin(np.clip(v / reach, -1, 1)) * reach  # cloth is wrapped round the arm
-    second = np.zeros((1, 1), np.float32)  # how much of the other colour
-    tone = np.ones((1, 1), np.float32)
+    second: Plane = np.zeros((1, 1), np.float32)  # how much of the other colour
+    tone: Plane = np.ones((1, 1), np.float32)
     if sleeve.pattern is Pattern.STRIPES:
         second = np.clip(np.sin(across * (2 * np.pi / 13.0)) * 4, -1, 1) * 0.5 + 0.5
     elif sleeve.pattern is Pattern.CHECKS:

@@ -46,6 +46,7 @@ class Family(Enum):
     GLOVE = "glove"
     SWING = "swing about the elbow"
     FEINT = "feint, then strike"
+    READY = "ready over the pile"
 
 
 HELD_OUT = frozenset({Family.DOUBLE_TAP, Family.SWING, Family.FEINT, Family.GLOVE})
@@ -53,6 +54,9 @@ HELD_OUT = frozenset({Family.DOUBLE_TAP, Family.SWING, Family.FEINT, Family.GLOV
 
 NO_CONTACT = frozenset({Family.HOVER, Family.BRUSH})
 """Families whose hands never touch."""
+
+NOT_NOMINAL = frozenset({*NO_CONTACT, Family.READY})
+"""Families that the group *nominal* leaves out: without contact, or with fingers over the pile before the strike."""
 
 SHARED_SPREAD_MM = 16.0
 """Players aim at one pile: how far apart their palms land, one standard deviation a coordinate."""
@@ -551,6 +555,18 @@ def _of_family(rng: np.random.Generator, motion: Motion, family: Family) -> Moti
                 fall=_run(rng, max(motion.fall.final, 700.0), rng.uniform(45, 70), slows=False),
                 poised_s=waits,
                 feint_mm=float(rng.uniform(20, 60)),
+                slide_share=0.0,
+                lag_s=0.0,
+            )
+        case Family.READY:
+            return replace(
+                motion,
+                strike=Strike.DOWN,
+                in_plane=_run(rng, 900.0, motion.in_plane.distance, slows=True, stops=True),
+                fall=_run(rng, 1000 * rng.uniform(0.8, 2.2), rng.uniform(35, 80), slows=False),
+                tilt_mm=float(rng.normal(6, 10)),
+                cocked_mm=0.0,
+                poised_s=float(rng.uniform(0.15, 0.8)),
                 slide_share=0.0,
                 lag_s=0.0,
             )

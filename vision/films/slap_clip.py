@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 
 import av
@@ -23,10 +23,13 @@ from vision.films.camera import Camera
 from vision.films.encode import CLOCK, SAMPLE_RATE, Encoding, ns, ticks, write_film
 from vision.films.kinematics import HAND_THICK_MM, NO_CONTACT, Family, Motion, Strike, visit
 from vision.films.script import CARD_THICKNESS_MM, Sound
+from vision.films.slap_din import knocks
 from vision.films.slap_paint import Painter, Visitor
+from vision.films.slap_sensor import Aim, Exposure, Grain
 from vision.films.slap_spec import SlapSpec
 from vision.films.soundtrack import soundtrack
 from vision.films.sprites import CardSprites, card_corners
+from vision.films.table_talk import talk
 from vision.films.tables import light_gain, table_top
 from vision.frame import Frame
 from vision.table import PileSpot, SeatSpot, Table
@@ -113,6 +116,13 @@ class SlapClip:
         self._visits = _visits(spec, rng, self._pile_mm, self._cards * CARD_THICKNESS_MM, self._away_mm())
         self.duration_s = max(motion.ends_s for motion, _, _ in self._visits) + 0.25
         self._moments = _moments(spec, self.duration_s, np.random.default_rng([seed, 1]))
+        lands = [
+            (at_s, min(1.0, 0.3 + motion.lands_at_mm_s / 2500))
+            for motion, _, _ in self._visits
+            for at_s in motion.contacts_s
+        ]
+        self._aim = Aim(spec, np.random.default_rng([seed, 5]), lands)
+        self._painted = _wider(self._camera, self._aim.margin_px)
 
     # --- what is told with the clip ----------------------------------------------------------------
 
@@ -120,7 +130,7 @@ class SlapClip:
     def table(self) -> Table:
         """Pixels to millimetres, the pile and the seats, as a table file would say."""
         width, height = TABLE_MM
-        corners = self._camera.project([(0, 0), (width, 0), (width, height), (0, height)])
+        corners = _marked(self._camera, self.spec.lens_k1, [(0, 0), (width, 0), (width, height), (0, height)])
         points = tuple((float(x), float(y)) for x, y in corners)
         seats = {motion.seat: motion.from_seat_rad for motion, _, _ in self._visits}
         return Table(
@@ -161,14 +171,22 @@ class SlapClip:
                 later = at_s * (1 + self.spec.sound_drift) + self.spec.sound_delay_s
                 heard.append(Sound(later, "slap", gain * (0.6 if number else 1.0), self._pile_mm[0]))
         surface = "cloth" if self.spec.top.startswith("cloth") else "wood"
-        return soundtrack(
+        seconds = self.duration_s + 0.3
+        others = np.random.default_rng([self.seed, 7])
+        if self.spec.talk > 0:
+            heard += talk(seconds, self.spec.hands, self.spec.talk, others)
+        track = soundtrack(
             heard,
-            self.duration_s + 0.3,
+            seconds,
             rng,
             surface=surface,
             room_db=float(rng.uniform(-60, -42)),
             reverb_s=float(rng.uniform(0.15, 0.5)),
+            music_loudness=self.spec.music,
         )
+        if self.spec.knocks == 0:
+            return track
+        return np.asarray(np.clip(track + knocks(self.spec.knocks, seconds, others)[: len(track)], -1, 1), np.float32)
 
     # --- pictures ----------------------------------------------------------------------------------
 
@@ -176,15 +194,18 @@ class SlapClip:
         """The frames as the sensor gives them, before any codec."""
         spec = self.spec
         rng = np.random.default_rng([self.seed, 3])
-        painter = Painter(self._base(rng), self._camera, self._light, self._visitors(), spec)
-        sensor = _Sensor(rng, spec)
+        margin = self._aim.margin_px
+        painter = Painter(self._base(rng), self._painted, self._light, self._visitors(), spec, margin)
+        exposure = Exposure(spec, np.random.default_rng([self.seed, 6]), self.duration_s)
+        grain = Grain(spec, rng)
         # A repeated frame is the same picture, noise and all.
         painted = painter.pictures(sorted({taken_s for _, taken_s in self._moments}))
         image: Picture | None = None
         last = math.nan
         for index, (tick, taken_s) in enumerate(self._moments):
             if image is None or taken_s != last:
-                image, last = sensor.expose(next(painted)), taken_s
+                last = taken_s
+                image = grain.on(exposure.exposed(self._aim.seen(next(painted), taken_s), taken_s))
             yield Frame(ns(tick), 0, image, index)
 
     def frames(self) -> Iterator[Frame]:
@@ -232,16 +253,16 @@ class SlapClip:
         places = motion.places(np.linspace(motion.starts_s, motion.ends_s, 60))
         behind = np.arange(0.0, BEHIND_MM * motion.look.size, 15.0)
         line = np.stack([-behind, np.zeros_like(behind), np.ones_like(behind)])
-        at = projection_of(self._camera) @ (forearm_frames(motion.look, places) @ line)
+        at = projection_of(self._painted) @ (forearm_frames(motion.look, places) @ line)
         px = at[:, :2] / at[:, 2:]
         room = ARM_ROOM_MM * self.spec.px_per_mm
-        inside = ((px > -room) & (px < np.array(self.spec.size_px)[:, None] + room)).all(axis=1).any(axis=0)
+        inside = ((px > -room) & (px < np.array(self._painted.size_px)[:, None] + room)).all(axis=1).any(axis=0)
         return float(behind[inside].max(initial=60.0)) + 15.0
 
     def _base(self, rng: np.random.Generator) -> Picture:
         """(h, w, 3) uint8: the table with its pile and the cards around, no hands."""
-        spec, camera = self.spec, self._camera
-        width, height = spec.size_px
+        spec, camera = self.spec, self._painted
+        width, height = camera.size_px
         scale = spec.px_per_mm * 1.1
         span = 1.25 * math.hypot(width, height) / spec.px_per_mm
         cloth = table_top(spec.top, rng, round(span * scale), round(span * scale), scale)
@@ -289,8 +310,8 @@ class SlapClip:
     ) -> None:
         cos, sin = math.cos(turn), math.sin(turn)
         corners = card_corners(*CARD_MM) @ np.array([[cos, sin], [-sin, cos]]) + np.array(spot)
-        quad = self._camera.project(corners, height_mm)
-        width, height = self.spec.size_px
+        quad = self._painted.project(corners, height_mm)
+        width, height = self._painted.size_px
         if quad[:, 0].max() < 0 or quad[:, 1].max() < 0 or quad[:, 0].min() > width or quad[:, 1].min() > height:
             return
         sprites.draw(canvas, (0, 0), face, quad)
@@ -320,6 +341,32 @@ def _camera(spec: SlapSpec, rng: np.random.Generator) -> Camera:
         tilt_deg=spec.tilt_deg,
         turn_deg=float(rng.normal(0, 4)),
     )
+
+
+def _wider(camera: Camera, margin_px: int) -> Camera:
+    """The same camera with so many more pixels on each side."""
+    (width, height), (x, y) = camera.size_px, camera.centre_px
+    return replace(
+        camera,
+        width_px=width + 2 * margin_px,
+        height_px=height + 2 * margin_px,
+        centre_px=(x + margin_px, y + margin_px),
+    )
+
+
+def _marked(camera: Camera, lens_k1: float, points_mm: Sequence[tuple[float, float]]) -> NDArray[np.float64]:
+    """(n, 2) px of points on the table, as somebody has them who marked four places in sight.
+
+    Where the lens bends straight lines the table's own corners, far outside the picture, are nowhere to be marked.
+    """
+    if lens_k1 == 0:
+        return camera.project(points_mm)
+    width, height = camera.size_px
+    ideal = np.array([(0.15, 0.15), (0.85, 0.15), (0.85, 0.85), (0.15, 0.85)]) * (width - 1, height - 1)
+    drawn = replace(camera, k1=lens_k1).distort(ideal)
+    bent = cv2.getPerspectiveTransform(ideal.astype(np.float32), drawn.astype(np.float32))
+    px = cv2.perspectiveTransform(camera.project(points_mm)[None], bent)
+    return np.asarray(px[0], np.float64)
 
 
 def _light(rng: np.random.Generator) -> Light:
@@ -476,54 +523,3 @@ def _on_edge(pile_mm: tuple[float, float], way: float) -> tuple[float, float]:
         (TABLE_MM[1] - pile_mm[1]) / dy if dy > 0 else -pile_mm[1] / dy if dy < 0 else math.inf,
     )
     return pile_mm[0] + reach * dx, pile_mm[1] + reach * dy
-
-
-GRAIN_ROOM_PX = 96
-"""The banks of grain are so much larger than the picture: each frame is cut from another place."""
-
-
-@lru_cache(maxsize=2)
-def _grain(width: int, height: int) -> tuple[NDArray[np.float32], Picture]:
-    """Two (height + 96, width + 96, 3) banks, the same for all clips: grain of unit spread, and numbers 0 to 254."""
-    rng = np.random.default_rng(5)
-    shape = (height + GRAIN_ROOM_PX, width + GRAIN_ROOM_PX, 3)
-    # Cameras smooth their grain a little.
-    bank = np.asarray(cv2.GaussianBlur(rng.standard_normal(shape, dtype=np.float32), (0, 0), 0.45), np.float32)
-    return bank / np.float32(bank.std()), rng.integers(0, 255, shape, dtype=np.uint8)
-
-
-class _Sensor:
-    """The sensor's grain, after the exposure: its variance grows with the light, as photons' does.
-
-    One grain is everywhere; another is added where the picture is brighter than a number drawn for each pixel, so
-    that its share, and with it the variance, is as the brightness. All of it in eight bits, for speed.
-    """
-
-    def __init__(self, rng: np.random.Generator, spec: SlapSpec) -> None:
-        self._rng, self._size, self._level = rng, spec.size_px, spec.level
-        bank, self._thresholds = _grain(*spec.size_px)
-        # At mid grey (128) the variances add up to noise²; rounding adds a twelfth to each.
-        dark, light = 0.35 * spec.noise**2 - 1 / 12, 0.65 * 255 / 128 * spec.noise**2 - 1 / 12
-        self._ever, self._lit = (_both_ways(bank, math.sqrt(max(each, 0.0))) for each in (dark, light))
-        self._mask = np.empty((spec.size_px[1], spec.size_px[0], 3), np.uint8)
-
-    def _cut(self, bank: Picture, at: tuple[int, int]) -> Picture:
-        (x, y), (width, height) = at, self._size
-        return bank[y : y + height, x : x + width]
-
-    def expose(self, canvas: Picture) -> Picture:
-        """(h, w, 3) uint8 of a painted canvas of that kind, which is left as it is."""
-        ever, lit, drawn = ((int(x), int(y)) for x, y in self._rng.integers(0, GRAIN_ROOM_PX, (3, 2)))
-        clean = canvas if self._level == 1.0 else cv2.convertScaleAbs(canvas, alpha=self._level)
-        bright = cv2.compare(clean, self._cut(self._thresholds, drawn), cv2.CMP_GT)
-        out = cv2.add(clean, self._cut(self._ever[0], ever))
-        cv2.subtract(out, self._cut(self._ever[1], ever), dst=out)
-        cv2.add(out, cv2.bitwise_and(bright, self._cut(self._lit[0], lit), dst=self._mask), dst=out)
-        cv2.subtract(out, cv2.bitwise_and(bright, self._cut(self._lit[1], lit), dst=self._mask), dst=out)
-        return np.asarray(out, np.uint8)
-
-
-def _both_ways(bank: NDArray[np.float32], spread: float) -> tuple[Picture, Picture]:
-    """What a grain adds and what it takes away, eight bits each."""
-    up, down = (cv2.multiply(bank, np.full(4, way * spread), dtype=cv2.CV_8U) for way in (1, -1))
-    return np.asarray(up, np.uint8), np.asarray(down, np.uint8)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import cv2
 import numpy as np
@@ -50,12 +51,16 @@ class Sheet:
 
     part: Part
     picture: Canvas
+    from_mm: Matrix
+    """(3, 3): mm of its plane to the picture's pixels; and the same for each shadow."""
+    shadows_from_mm: tuple[Matrix, ...]
 
     @classmethod
     def of(cls, part: Part) -> Sheet:
         """Cropped, and rounded to eight bits: a quarter of the memory to move."""
         cropped = part.cropped()
-        return cls(cropped, cropped.eight_bits())
+        ways = (_inverses(way) for way in cropped.shadow_to_mm)
+        return cls(cropped, cropped.eight_bits(), _inverses(cropped.to_mm), tuple(ways))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,14 +126,15 @@ def _inverses(m: Matrix) -> Matrix:
 class _Lines:
     """Which lines of the picture a rolling shutter reads when; one line stands for all of a global one."""
 
-    def __init__(self, spec: SlapSpec, size_px: tuple[int, int]) -> None:
+    def __init__(self, spec: SlapSpec, size_px: tuple[int, int], margin_px: int) -> None:
+        """`size_px` is the painted picture's, which goes on by a margin on each side of what the sensor reads."""
         self.rolling = spec.read_out_s > 0
         self.along_x = spec.read_out.along_x
         lines = size_px[0] if self.along_x else size_px[1]
         # The middle between lines 3 and 4 of each eight, and one before and after: where `cv2.resize` has its own.
         count = -(-lines // GRID_PX) * GRID_PX // KNOT_PX
         self.knots_px = np.arange(-1, count + 1) * KNOT_PX + (KNOT_PX - 1) / 2
-        share = (self.knots_px - (lines - 1) / 2) / lines
+        share = (self.knots_px - (lines - 1) / 2) / (lines - 2 * margin_px)
         delays = (-share if spec.read_out.backwards else share) * spec.read_out_s
         self.delays_s = delays if self.rolling else np.zeros(1)
 
@@ -243,15 +249,24 @@ class Painter:
     """Paints what has changed since the frame before; hands at rest are kept as they were painted."""
 
     def __init__(
-        self, base: Canvas, camera: Camera, light: Light, visitors: tuple[Visitor, ...], spec: SlapSpec
+        self,
+        base: Canvas,
+        camera: Camera,
+        light: Light,
+        visitors: tuple[Visitor, ...],
+        spec: SlapSpec,
+        margin_px: int = 0,
     ) -> None:
-        """`base` is the table without hands; visitors lie on each other in the order given, lowest first."""
+        """`base` is the table without hands; visitors lie on each other in the order given, lowest first.
+
+        The sensor reads all of the picture but for a margin.
+        """
         self._base, self._light, self._visitors, self._spec = base, light, visitors, spec
         self._projection = projection_of(camera)
         self._size = (base.shape[1], base.shape[0])
         self._at_rest: dict[int, list[Patch]] = {}
         self._under: tuple[tuple[int, ...], Canvas] = ((), base)
-        self._lines = _Lines(spec, self._size)
+        self._lines = _Lines(spec, self._size, margin_px)
 
     def pictures(self, times_s: Sequence[float]) -> Iterator[Canvas]:
         """(h, w, 3) uint8 pictures whose middle lines' exposures have their middles at these times; not to be changed.
@@ -316,18 +331,18 @@ class Painter:
         if not rects:
             return
         back = reach.back[exposures]
-        scaled = np.linalg.inv(sheet.part.to_mm)
+        scaled = sheet.from_mm
         if self._lines.rolling:
             whole = _around(rects, KNOT_PX)
             maps = list(self._lines.maps(back, whole, scaled))
         for rect in rects:
             x, y, width, height = rect
-            seen: Canvas | None = None
+            seen: Any = None
             for number in range(len(back)):
                 if self._lines.rolling:
                     left, top = x - whole[0], y - whole[1]
                     here = maps[number][top : top + height, left : left + width]
-                    one = cv2.remap(sheet.picture, here, None, cv2.INTER_LINEAR)
+                    one = cv2.remap(sheet.picture, here, _NO_MAP, cv2.INTER_LINEAR)
                 else:
                     matrix = scaled @ back[number, 0] @ np.array([[1, 0, x], [0, 1, y], [0, 0, 1.0]])
                     flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
@@ -345,9 +360,7 @@ class Painter:
         cast: list[tuple[NDArray[np.float32], Matrix, Matrix, float, float, NDArray[np.float64]]] = []
         count = int(way.starts[frame + 1] - way.starts[frame])
         finest = len(SHADOW_BLURS_MM)
-        for part, reaches, over in zip(
-            (visitor.hand.part, visitor.forearm.part), way.shadows, way.over_mm, strict=True
-        ):
+        for sheet, reaches, over in zip((visitor.hand, visitor.forearm), way.shadows, way.over_mm, strict=True):
             for depth, level, (along_x, along_y) in shadow_terms(self._light, float(over[frame])):
                 blur_px = SHADOW_BLURS_MM[level] * self._spec.px_per_mm
                 # Spots nearer than one and a half of their spreads run into one.
@@ -357,8 +370,8 @@ class Painter:
                 reach = reaches[0 if along_x or along_y else 1]
                 cast.append(
                     (
-                        part.shadows[level],
-                        np.linalg.inv(part.shadow_to_mm[level]),
+                        sheet.part.shadows[level],
+                        sheet.shadows_from_mm[level],
                         reach.back[picked],
                         depth,
                         SHADOW_BORDER * blur_px,
@@ -368,10 +381,10 @@ class Painter:
                 finest = min(finest, level)
         coarse = 2 if finest == 0 else 4
         dark = []
-        for sheet, scaled, back, depth, border, points in cast:
+        for plane, scaled, back, depth, border, points in cast:
             rect = self._coarse_rect(points, border)
             if rect[2]:
-                dark.append((rect, self._dark(sheet, scaled, back, depth, rect, coarse)))
+                dark.append((rect, self._dark(plane, scaled, back, depth, rect, coarse)))
         if not dark:
             return None
         whole = _around([rect for rect, _ in dark], GRID_PX)
@@ -396,7 +409,7 @@ class Painter:
         return (left, top, right - left, bottom - top) if right > left and bottom > top else (0, 0, 0, 0)
 
     def _dark(
-        self, sheet: NDArray[np.float32], scaled: Matrix, back: Matrix, depth: float, rect: Rect, coarse: int
+        self, plane: NDArray[np.float32], scaled: Matrix, back: Matrix, depth: float, rect: Rect, coarse: int
     ) -> NDArray[np.float32]:
         """What one shadow leaves of the light in a rectangle of the coarse picture."""
         x, y, width, height = rect
@@ -404,18 +417,20 @@ class Painter:
         total = np.zeros((size[1], size[0]), np.float32)
         if self._lines.rolling:
             for here in self._lines.maps(back, rect, scaled, coarse):
-                total += cv2.remap(sheet, here, None, cv2.INTER_LINEAR)
+                total += cv2.remap(plane, here, _NO_MAP, cv2.INTER_LINEAR)
         else:
             # A coarse pixel p covers fine ones from coarse·p on, whose middle is half of (coarse - 1) further.
             middle = (coarse - 1) / 2
             fine = np.array([[coarse, 0, x + middle], [0, coarse, y + middle], [0, 0, 1.0]])
             for one in back:
                 flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
-                total += cv2.warpPerspective(sheet, scaled @ one[0] @ fine, size, flags=flags)
+                total += cv2.warpPerspective(plane, scaled @ one[0] @ fine, size, flags=flags)
         return np.asarray(1.0 - total * (depth / len(back)), np.float32)
 
 
 _AWAY, _RESTS, _MOVES = 0, 1, 2
+_NO_MAP: Any = None
+"""`cv2.remap` has both coordinates in its first map; its stubs know nothing of that."""
 
 
 def _stage(motion: Motion, at_s: NDArray[np.float64], reach_s: float) -> NDArray[np.int64]:

@@ -9,10 +9,14 @@ import numpy as np
 from referee.bad_input import BadInput
 from vision.films.arms import ReadOut
 from vision.films.encode import Encoding
-from vision.films.kinematics import HELD_OUT, NO_CONTACT, Family, Strike
+from vision.films.kinematics import HELD_OUT, NOT_NOMINAL, Family, Strike
 from vision.films.tables import TOPS
 
 RATES = (30, 60, 120, 240)
+_AT_MOST = {
+    "variable_rate": 1.0, "dropped": 0.9, "shake_px": 10.0, "jolt_px": 10.0, "exposure_steps": 0.8, "flicker": 0.8,
+    "talk": 2.0, "music": 2.0, "knocks": 20.0,
+}  # fmt: skip
 ORDINARY_TOPS = tuple(top for top in TOPS if top != "patterned")
 
 
@@ -45,11 +49,27 @@ class SlapSpec:
     tilt_deg: float = 4.0
     size_px: tuple[int, int] = (640, 360)
     px_per_mm: float = 1.1
+    lens_k1: float = 0.0
+    """Radial distortion (Brown), the picture's half diagonal being 1: negative is a barrel."""
+    shake_px: float = 0.0
+    """How far a camera held by hand sways, one standard deviation a coordinate."""
+    jolt_px: float = 0.0
+    """How far the camera's stand is shaken by a hand that lands hard."""
+    exposure_steps: float = 0.0
+    """How much the automatic exposure and white balance change at most, as a share of the brightness."""
+    flicker: float = 0.0
+    """Depth of the lamp's flicker at twice the mains' frequency."""
     encoding: Encoding | None = None
     """None: frames come as rendered, without a codec."""
     sound: bool = True
     sound_delay_s: float = 0.0
     sound_drift: float = 0.0
+    talk: float = 0.0
+    """How loud people talk, beside a good slap."""
+    music: float = 0.0
+    """How loud music plays: root mean square, where full scale is 1."""
+    knocks: float = 0.0
+    """Cups put down, knuckles and dropped things, a second: clicks that no hand on the pile made."""
     gaps_s: tuple[float, ...] | None = None
     """Between one hand's contact and the next's; None draws them."""
     nominal: bool = True
@@ -66,6 +86,11 @@ class SlapSpec:
             wrong.append(f"shutter_s: expected at most a frame's time, 1/{self.fps:g}, got {self.shutter_s}")
         if not 0 <= self.read_out_s <= 0.05:
             wrong.append(f"read_out_s: expected 0 to 0.05, got {self.read_out_s}")
+        if not abs(self.lens_k1) <= 0.14:  # beyond it a corner of the picture would show no place at all
+            wrong.append(f"lens_k1: expected -0.14 to 0.14, got {self.lens_k1}")
+        for name, most in _AT_MOST.items():
+            if not 0 <= getattr(self, name) <= most:
+                wrong.append(f"{name}: expected 0 to {most:g}, got {getattr(self, name)}")
         if self.gaps_s is not None and len(self.gaps_s) != self.hands - 1:
             wrong.append(f"gaps_s: expected {self.hands - 1} gaps for {self.hands} hands, got {len(self.gaps_s)}")
         if wrong:
@@ -97,7 +122,7 @@ class SlapSpec:
         """
         rate = float(fps if fps is not None else rng.choice(RATES))
         families = [
-            each for each in Family if (held_out or each not in HELD_OUT) and not (nominal and each in NO_CONTACT)
+            each for each in Family if (held_out or each not in HELD_OUT) and not (nominal and each in NOT_NOMINAL)
         ]
         chosen = family if family is not None else families[rng.integers(len(families))]
         count = hands if hands is not None else int(rng.choice([2, 3, 4, 5, 6], p=[0.4, 0.25, 0.2, 0.1, 0.05]))
@@ -138,8 +163,12 @@ def _encoding(rng: np.random.Generator, quality: tuple[int, int]) -> Encoding:
 
 
 def _harder(rng: np.random.Generator, spec: SlapSpec, coded: bool) -> SlapSpec:
-    """Unknown read-out, uneven time, lost frames, dim light, patterned cloth, worse codecs, a slanted camera."""
-    return replace(
+    """Everything at once that a real table may bring, each with its own chance.
+
+    Unknown read-out, uneven time, lost frames, dim light, patterned cloth, worse codecs, a slanted or shaken camera,
+    a lens that bends, exposure that changes, lamps that flicker, talk, music and knocks.
+    """
+    harder = replace(
         spec,
         nominal=False,
         read_out_known=bool(rng.random() < 0.4),
@@ -151,4 +180,20 @@ def _harder(rng: np.random.Generator, spec: SlapSpec, coded: bool) -> SlapSpec:
         tilt_deg=float(rng.uniform(0, 30)),
         encoding=_encoding(rng, (20, 34)) if coded else None,
         sound_delay_s=float(rng.normal(0, 0.08)),
+    )
+
+    def now_and_then(chance: float, low: float, high: float) -> float:
+        drawn = float(rng.uniform(low, high))
+        return drawn if rng.random() < chance else 0.0
+
+    return replace(
+        harder,
+        lens_k1=now_and_then(0.4, -0.14, 0.05),
+        shake_px=now_and_then(0.3, 0.3, 2.0),
+        jolt_px=now_and_then(0.3, 0.3, 2.5),
+        exposure_steps=now_and_then(0.3, 0.1, 0.4),
+        flicker=now_and_then(0.3, 0.04, 0.25),
+        talk=now_and_then(0.5, 0.03, 0.4),
+        music=now_and_then(0.3, 0.004, 0.05),
+        knocks=now_and_then(0.3, 0.5, 3.0),
     )
