@@ -310,10 +310,8 @@ def _orders(judged: Judged, players: Sequence[str]) -> list[tuple[str, str, floa
     return [(" → ".join(players[seat] for seat in order), f"{p:.4f}", p) for order, p in ranked if p >= 5e-5]
 
 
-def _layers(
-    verdict: SlapVerdict, watched: Watched, players: Sequence[str], spoken: Words
-) -> list[tuple[str, str, str]]:
-    """(who lies below whom, probability, what says so) for each two hands of which something was seen."""
+def _layers(verdict: SlapVerdict, watched: Watched, players: Sequence[str], spoken: Words) -> list[tuple[str, str]]:
+    """(who lies below whom, probability) for each two hands of which something was seen."""
     say = spoken.common["report"]
     first, last = (pick(at.at_ns for _, at in verdict.instants) for pick in (min, max))
     out = []
@@ -326,8 +324,7 @@ def _layers(
         assert above is not None
         p = max(lying.probability, 1 - lying.probability)
         names = spoken.fill(say["below"], {"one": players[below], "two": players[above]}, ())
-        cues = [say[f"cue_{name.replace(' ', '_')}"] for name, odds in lying.cues if odds * lying.log_odds > 0]
-        out.append((names, f"{p:.2f}", ", ".join(cues)))
+        out.append((names, f"{p:.2f}"))
     return out
 
 

@@ -58,7 +58,6 @@ class Kept:
     def overlaps(self, pile: Pile, from_ns: int, to_ns: int) -> tuple[Overlap, ...]:
         told = Overlap(
             below=4, above=7, below_seat=0, above_seat=1, pile=SPOT, at_ns=1_100 * MS, log_odds=math.log(9.0),
-            cues=(("was covered", math.log(9.0)),),
         )  # fmt: skip
         return (told,) if from_ns <= told.at_ns <= to_ns else ()
 

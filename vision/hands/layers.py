@@ -1,11 +1,11 @@
-"""Who lies on whom where hands overlap: what was covered when the other came, and who came out first."""
+"""Who lies on whom where hands overlap: what of a hand that lay there was covered when the other came."""
 
 from __future__ import annotations
 
 import math
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
@@ -35,26 +35,20 @@ _STILL_LEVELS = 6.0
 _UNLIKE_LEVELS, _UNLIKE_TIMES = 20.0, 4.0
 #: A hand must have been seen lying over at least this much that the other may cover.
 _SEEN_MM2 = 900.0
-#: Covered: so much of it, and such a share. Intact: less than such a share of much more.
+#: It is covered where so much of that, and such a share, looks otherwise now.
 _COVERED_MM2, _COVERED_SHARE = 500.0, 0.10
-_INTACT_SHARE, _INTACT_MM2 = 0.02, 2_500.0
-#: Who comes out: this share of the forearm changed; and the other so much later.
-_OUT_SHARE, _OUT_AFTER_NS = 0.35, 30_000_000
-#: Hands that lie together longer than this are no longer watched for coming out.
-_LONGEST_NS = 2_500_000_000
-#: No layers count for more than this (log of 9 to 1): a clear timing is never overruled, at most put in doubt.
-MOST_LOG_ODDS = math.log(9.0)
-#: What the two cues are called.
-WAS_COVERED, CAME_OUT_LAST = "was covered", "came out last"
-#: Reliability of each cue on rendered development clips (docs/slaps.md), as log odds, a wrong one in so many added.
-COVERED, INTACT, CAME_OUT = math.log(9.0), math.log(3.0), math.log(3.0)
+#: Fingers settle for so long after contact.
+_SETTLES_NS = 8_000_000
+#: How far it is believed, as log odds: right nine times of ten. A clear timing is never overruled by it, at most put
+#: in doubt.
+COVERED = math.log(9.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overlap:
     """Two hands at one pile: the log odds that ``below`` lies below ``above``; negative: rather the other way.
 
-    ``cues``: what each cue says of it by itself. A later one on the same hands replaces an earlier one.
+    It says so because the lower one was seen lying before the other had come, and is covered now.
     """
 
     below: int
@@ -64,7 +58,6 @@ class Overlap:
     pile: Pile
     at_ns: int
     log_odds: float
-    cues: tuple[tuple[str, float], ...]
 
     @property
     def probability(self) -> float:
@@ -83,26 +76,6 @@ class _Kept:
     soft: Grey | None = None
 
 
-@dataclass(slots=True, eq=False)
-class _Lying:
-    """A hand that has come to rest at a pile: its forearm as it lay then, and when it began to come out."""
-
-    contact: Contact
-    told_ns: int
-    forearm: NDArray[np.bool_] | None = None
-    rest: Grey | None = None
-    out_ns: int | None = None
-
-
-@dataclass(slots=True, eq=False)
-class _Pair:
-    """Two hands at one pile. ``cues``: log odds of the first lying below the second, by cue."""
-
-    one: int
-    other: int
-    cues: dict[str, float] = field(default_factory=dict)
-
-
 class Layers:
     """Follows the hands that lie at one pile together, and tells which of two lies below."""
 
@@ -111,8 +84,7 @@ class Layers:
         self._table = table
         self._here = table
         self._kept: deque[_Kept] = deque()
-        self._lying: dict[int, _Lying] = {}
-        self._pairs: dict[tuple[int, int], _Pair] = {}
+        self._lying: dict[int, Contact] = {}
 
     def watch(
         self, look: Look, mask: Mask | None, hands: Sequence[HandSeen], news: Sequence[HandNews]
@@ -136,59 +108,41 @@ class Layers:
                 case Contact():
                     out += self._came(each, now)
                 case Lift() | Gone():
-                    lying = self._lying.get(each.hand)
-                    if lying is not None and lying.out_ns is None:
-                        lying.out_ns = now.at_ns
+                    self._lying.pop(each.hand, None)
                 case _:
                     pass
-        out += self._withdrawn(now)
         return tuple(out)
 
     def _came(self, contact: Contact, now: _Kept) -> list[Overlap]:
         """A hand came to rest: how does it lie to each that lies there already?"""
+        self._lying[contact.hand] = contact
         out: list[Overlap] = []
-        known = self._lying.get(contact.hand)
-        if known is not None and known.contact.pile == contact.pile and known.out_ns is None:
-            known.contact = contact  # it only came to rest anew
-            return out
-        self._lying[contact.hand] = _Lying(contact, now.at_ns)
-        if contact.hand not in now.hands:
-            return out
         for hand, lying in self._lying.items():
-            same = hand == contact.hand or lying.contact.seat == contact.seat
-            if same or lying.out_ns is not None or lying.contact.pile != contact.pile or hand not in now.hands:
+            if hand == contact.hand or lying.seat == contact.seat or lying.pile != contact.pile:
                 continue
-            pair = _Pair(hand, contact.hand)
-            self._pairs[hand, contact.hand] = pair
-            covered, covering = self._covered(hand, contact.hand, now), self._covered(contact.hand, hand, now)
-            if covered or covering:
-                pair.cues[WAS_COVERED] = float(np.clip(covered - covering, -MOST_LOG_ODDS, MOST_LOG_ODDS))
-                out.append(self._told(pair, now.at_ns))
+            if not {hand, contact.hand} <= set(now.hands):
+                continue
+            below, above = self._covered(hand, contact.hand, now), self._covered(contact.hand, hand, now)
+            if below != above:
+                out.append(
+                    Overlap(
+                        below=hand,
+                        above=contact.hand,
+                        below_seat=lying.seat,
+                        above_seat=contact.seat,
+                        pile=lying.pile,
+                        at_ns=now.at_ns,
+                        log_odds=COVERED if below else -COVERED,
+                    )
+                )
         return out
-
-    def _told(self, pair: _Pair, at_ns: int) -> Overlap:
-        one, other = self._lying[pair.one].contact, self._lying[pair.other].contact
-        return Overlap(
-            below=pair.one,
-            above=pair.other,
-            below_seat=one.seat,
-            above_seat=other.seat,
-            pile=one.pile,
-            at_ns=at_ns,
-            log_odds=float(np.clip(sum(pair.cues.values()), -MOST_LOG_ODDS, MOST_LOG_ODDS)),
-            cues=tuple(sorted(pair.cues.items())),
-        )
 
     # --- what was covered --------------------------------------------------------------------------
 
-    def _covered(self, hand: int, other: int, now: _Kept) -> float:
-        """Log odds that a hand lies below another, from how it lay before the other came; 0: can't be told."""
+    def _covered(self, hand: int, other: int, now: _Kept) -> bool:
+        """Whether a hand was seen lying, and another lies on it now."""
         area, covered = self.compared(hand, other, now)
-        if area >= _SEEN_MM2 and covered >= _COVERED_MM2 and covered >= _COVERED_SHARE * area:
-            return COVERED
-        if area >= _INTACT_MM2 and covered <= _INTACT_SHARE * area:
-            return -INTACT
-        return 0.0
+        return area >= _SEEN_MM2 and covered >= _COVERED_MM2 and covered >= _COVERED_SHARE * area
 
     def compared(self, hand: int, other: int, now: _Kept) -> tuple[float, float]:
         """How much of a hand was seen lying where the other may cover it, and how much looks otherwise now; mm²."""
@@ -202,10 +156,10 @@ class Layers:
                 may_cover &= ~self._region(third)
         seen = np.zeros(may_cover.shape, bool)
         unlike = np.zeros(may_cover.shape, bool)
-        contact = self._lying[hand].contact
+        contact = self._lying[hand]
         # A sleeve hides its own motion: its not having changed does not show that the hand lay still by then.
         well = contact.at.sd_ns <= _WELL_TIMED_NS
-        since_ns = contact.at.at_ns if well else contact.rest_ns - _SEEN_STILL_NS
+        since_ns = contact.at.at_ns + _SETTLES_NS if well else contact.rest_ns - _SEEN_STILL_NS
         for then in self._kept:
             if hand not in then.hands or not since_ns <= then.at_ns < now.at_ns:
                 continue
@@ -225,43 +179,6 @@ class Layers:
         solid = cv2.morphologyEx((unlike & inner).view(np.uint8), cv2.MORPH_OPEN, _DISC)
         mm2 = self._here.px_per_mm(self._here.pile(contact.pile).at_mm) ** 2
         return float(np.count_nonzero(inner)) / mm2, float(np.count_nonzero(solid)) / mm2
-
-    # --- who came out ------------------------------------------------------------------------------
-
-    def _withdrawn(self, now: _Kept) -> list[Overlap]:
-        """Who has begun to withdraw: the hand below is the one that stays longer."""
-        paired = {hand for key in self._pairs for hand in key}
-        for hand in paired:
-            lying = self._lying[hand]
-            seen = now.hands.get(hand)
-            if lying.out_ns is not None or seen is None:
-                continue
-            if lying.forearm is None:
-                lying.forearm, lying.rest = self._forearm(seen, now), _soft(now)
-            elif lying.rest is not None:
-                off = cv2.absdiff(_soft(now), lying.rest).max(axis=2)[lying.forearm]
-                if float((off > _UNLIKE_LEVELS).mean()) > _OUT_SHARE:
-                    lying.out_ns = now.at_ns
-        out: list[Overlap] = []
-        for key, pair in list(self._pairs.items()):
-            one, other = self._lying[pair.one], self._lying[pair.other]
-            went = [each for each in (one, other) if each.out_ns is not None]
-            if not went:
-                if now.at_ns - max(one.told_ns, other.told_ns) > _LONGEST_NS:
-                    del self._pairs[key]
-                continue
-            first_ns = min(each.out_ns or 0 for each in went)
-            if now.at_ns - first_ns < _OUT_AFTER_NS:
-                continue
-            del self._pairs[key]
-            stays = [each for each in (one, other) if each.out_ns is None or each.out_ns - first_ns >= _OUT_AFTER_NS]
-            if len(stays) == 1:
-                pair.cues[CAME_OUT_LAST] = CAME_OUT if stays[0] is one else -CAME_OUT
-                out.append(self._told(pair, now.at_ns))
-        needed = {hand for key in self._pairs for hand in key}
-        for hand in [hand for hand, lying in self._lying.items() if lying.out_ns is not None and hand not in needed]:
-            del self._lying[hand]
-        return out
 
     # --- where an arm is in the picture ------------------------------------------------------------
 
