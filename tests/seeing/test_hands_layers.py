@@ -7,6 +7,7 @@ import pytest
 
 from referee.cards import Pile
 from referee.instant import Instant
+from vision.benches.layers import ClipVerdict, measure, report
 from vision.hands.layers import COVERED, Layers, Overlap, with_layers
 from vision.hands.news import Contact, HandSeen
 from vision.hands.order import joined
@@ -102,3 +103,22 @@ def test_layers_of_hands_that_are_in_no_order_change_nothing() -> None:
     both = joined({0: Instant(0, 9 * MS), 1: Instant(5 * MS, 9 * MS)})
     again = with_layers(both, {(0, 7): COVERED, (8, 9): -math.log(9)})
     assert again.before(0, 1) == pytest.approx(both.before(0, 1))
+
+
+def test_the_bench_counts_what_was_told_of_true_overlaps_only() -> None:
+    figures = report(
+        [
+            ClipVerdict(1, "A", True, True, (True, None), (20.0, 5.0), 0),
+            ClipVerdict(2, "D", False, False, (False,), (60.0,), 1),
+        ]
+    )
+    assert (figures["lies_told"], figures["lies_told_n"]) == (0.6667, 3)
+    assert (figures["lies_right"], figures["lies_right_n"]) == (0.5, 2)
+    assert figures["wrong_of_decided"] == 0.0
+    assert figures["by_grade"]["A"] == {"slaps": 1, "first_right": 1}  # type: ignore[index]
+
+
+def test_the_bench_measures_one_rendered_clip() -> None:
+    result = measure(5, hands=2)
+    assert len(result.lies) == len(result.gaps_ms) <= 1
+    assert result.grade in ("A", "B", "C", "D", "none")

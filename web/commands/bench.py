@@ -16,6 +16,7 @@ BENCHES = {
     "enrolment": "vision.benches.enrolment",
     "referee": "vision.benches.referee",
     "slaps": "vision.benches.slaps",
+    "layers": "vision.benches.layers",
     "films": "vision.benches.films",
     "speed": "vision.benches.speed",
     "review": "web.review_bench",
