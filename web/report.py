@@ -149,7 +149,10 @@ def show_report(
         return
     folder = args.report or Path(tempfile.mkdtemp(prefix="palmreader-"))
     language = words(getattr(args, "lang", DEFAULT_LANGUAGE))
-    path = write_report(folder, video.name, report_page(video.name, judged, watched, players, language))
+    # Clips of one name from several folders each have their own page.
+    twins = [each for each in args.videos if each.stem == video.stem]
+    name = video.name if len(twins) < 2 else f"{twins.index(video) + 1}-{video.name}"
+    path = write_report(folder, name, report_page(video.name, judged, watched, players, language))
     print(f"evidence: {path}", file=sys.stderr, flush=True)  # noqa: T201 - the command speaks through it
     if args.open:
         webbrowser.open(path.resolve().as_uri())
@@ -307,7 +310,7 @@ def _orders(judged: Judged, players: Sequence[str]) -> list[tuple[str, str, floa
     elif len(judged.verdict.order) > 1:
         orders = tuple(order_probabilities(dict(judged.verdict.instants)).items())
     ranked = sorted(orders, key=lambda pair: -pair[1])[:_ORDERS]
-    return [(" → ".join(players[seat] for seat in order), f"{p:.4f}", p) for order, p in ranked if p >= 5e-5]
+    return [(" → ".join(players[seat] for seat in order), f"{min(p, 0.9999):.4f}", p) for order, p in ranked if p >= 5e-5]
 
 
 def _layers(verdict: SlapVerdict, watched: Watched, players: Sequence[str], spoken: Words) -> list[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import math
 import re
 from collections.abc import Iterator
@@ -23,7 +24,7 @@ from vision.narrator import Raced
 from vision.table import PileSpot, SeatSpot, Table
 from web.live import LiveMatch, Picture, Unkept
 from web.pages import Door, create_app
-from web.report import Watched, report_page, write_report
+from web.report import Watched, report_page, show_report, write_report
 from web.words import words
 
 MS = 1_000_000
@@ -132,6 +133,15 @@ def test_a_folder_that_cannot_be_made_is_named_in_one_line(tmp_path: Path) -> No
     (tmp_path / "file").write_text("")
     with pytest.raises(BadInput, match=r"file.*folder that can be written"):
         write_report(tmp_path / "file" / "in", "a.mp4", "page")
+
+
+def test_clips_of_one_name_each_have_their_own_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    videos = [Path("a/clip.mp4"), Path("b/clip.mp4"), Path("b/other.mp4")]
+    args = argparse.Namespace(videos=videos, report=tmp_path, open=False)
+    for video in videos:
+        show_report(args, video, [], Watched(Kept(), []), PLAYERS)  # type: ignore[arg-type]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["1-clip.html", "2-clip.html", "other.html"]
+    assert capsys.readouterr().err.count("evidence: ") == 3
 
 
 # --- from the live page ----------------------------------------------------------------------------------
