@@ -218,6 +218,8 @@ TURN = '{"kind": "event", "event": "shown", "at_ns": %d, "seat": 1, "pile": "up:
             "line 2: pile: expected 1 card or more on pot, got 0",
         ),
         ([HEADER, '{"kind": "event", "event": "undo", "at_ns": 5, "of": 1}'], "line 2: event: expected what happens"),
+        ([HEADER, '{"kind": "event", "event": "confirm", "at_ns": 5, "of": 9}'], "line 2: of: expected the id of an event"),
+        ([HEADER, (TURN % 10**9)[:-1] + ', "provisional": true}'], "line 2: event: expected one that a later line"),
         ([HEADER, (TURN % 10**9).replace('"card": "7h"', '"card": null')], "line 2: card: expected which card it is"),
         ([HEADER.replace('"Ben"', '"Ben", "C", "D", "E", "F", "G", "H", "I"'), TURN % 10**9], "line 1: players: "),
         ([HEADER.replace('{}', '{"snap_by": "foot"}'), TURN % 10**9], "line 1: option snap_by: expected"),
@@ -234,6 +236,29 @@ def test_a_script_that_cannot_be_acted_is_refused_with_its_line(
     assert says in said
     assert said.count("\n") == 1
     assert not (tmp_path / "a.mp4").exists()
+
+
+def test_what_a_person_put_right_is_acted_as_it_was(tmp_path: Path) -> None:
+    """A provisional turn that is confirmed, one that was another card, one that did not happen."""
+    rows = [(TURN % (second * 10**9))[:-1] + f', "id": {second}, "provisional": true}}' for second in (1, 4, 7)]
+    rows[1] = rows[1].replace("7h", "8h").replace('"seat": 1, "pile": "up:1"', '"seat": 0, "pile": "up:0"')
+    rows[2] = rows[2].replace("7h", "9h")
+    other = TURN.replace('"kind": "event", ', "").replace("7h", "10d").replace('1, "pile": "up:1"', '0, "pile": "up:0"')
+    path = tmp_path / "game.jsonl"
+    confirm = '{"kind": "event", "event": "confirm", "at_ns": 9000000000, "of": 1}'
+    amend = '{"kind": "event", "event": "amend", "at_ns": 9000000000, "of": %d, "becomes": %s}'
+    path.write_text("\n".join([HEADER, *rows, confirm, amend % (4, other % (4 * 10**9)), amend % (7, "null")]))
+    film, script = written_film(path, "snap", 1)
+    assert [str(event.card) for event in script.events if isinstance(event, Shown)] == ["7h", "10d"]
+    assert _is_whole(film, script)
+
+
+@pytest.mark.parametrize("name", ["snap_to_the_last_card", "trash_round"])
+def test_a_golden_match_can_be_filmed(name: str) -> None:
+    path = Path(__file__).parent.parent / "recordings" / f"{name}.jsonl"
+    film, script = written_film(path, json.loads(path.read_text().splitlines()[0])["game"], 1)
+    assert film.match.rulings
+    assert _is_whole(film, script)
 
 
 def test_a_script_that_is_not_there_is_refused() -> None:

@@ -13,7 +13,9 @@ from referee.bad_input import BadInput
 from referee.cards import Card, Deck, Pile, Seat, shipped_deck
 from referee.events import (
     CORRECTIONS,
+    Amend,
     Answer,
+    Confirm,
     Counted,
     Dealt,
     Event,
@@ -86,21 +88,43 @@ def read_written(path: Path) -> tuple[Header, list[Line]]:
             elif header is None:
                 raise BadInput.of("kind", "recording, with the game and its players, first", "something else")
             elif line is not None and isinstance(line, Event):
-                if isinstance(line, (*CORRECTIONS, Answer, Joined, Left)) or line.provisional:
-                    said = "what is only provisional" if line.provisional else type(line).__name__.lower()
-                    raise BadInput.of("event", "what happens at the table", said)
+                if isinstance(line, (Confirm, Amend)):
+                    _put_right(lines, line)
+                    continue
+                if isinstance(line, (*CORRECTIONS, Answer, Joined, Left)):
+                    raise BadInput.of("event", "what happens at the table", type(line).__name__.lower())
                 if line.at.at_ns < latest_ns:
                     raise BadInput.of("at_ns", f"{latest_ns} or later, in order of time", line.at.at_ns)
                 latest_ns = line.at.at_ns
                 lines.append(Line(number, line))
         except BadInput as bad:
             raise BadInput(f"{path}: line {number}: {bad}") from bad
+    for line in lines:
+        if line.event.provisional:
+            raise BadInput.of(f"{path}: line {line.number}: event", "one that a later line confirms", "provisional")
     if header is None or not lines:
         raise BadInput.of(str(path), "a recording's first line, and events", "no recording" if not header else "none")
     if lines[-1].event.at.at_ns > LONGEST_S * 1e9:
         last = lines[-1]
         raise BadInput.of(f"{path}: line {last.number}: at_ns", f"at most {LONGEST_S:g} s", last.event.at.at_ns)
     return header, lines
+
+
+def _put_right(lines: list[Line], correction: Confirm | Amend) -> None:
+    """An event told before is what it seemed, is another one, or did not happen."""
+    place = next((i for i, line in enumerate(lines) if line.event.id == correction.of), None)
+    if correction.of == 0 or place is None:
+        raise BadInput.of("of", "the id of an event told before", correction.of)
+    if isinstance(correction, Confirm):
+        lines[place] = replace(lines[place], event=replace(lines[place].event, provisional=False))
+    elif correction.becomes is None:
+        del lines[place]
+    else:
+        earlier = lines[place - 1].event.at.at_ns if place else 0
+        later = lines[place + 1].event.at.at_ns if place + 1 < len(lines) else correction.becomes.at.at_ns
+        if not earlier <= correction.becomes.at.at_ns <= later:
+            raise BadInput.of("at_ns", f"{earlier} to {later}, in order of time", correction.becomes.at.at_ns)
+        lines[place] = replace(lines[place], event=replace(correction.becomes, id=correction.of))
 
 
 def written_film(
