@@ -10,7 +10,20 @@ from vision.films.effects import MEASURES, effects
 
 @pytest.mark.parametrize(
     ("name", "at_least"),
-    [("dim", 20.0), ("glare", 4.0), ("bump", 3.0), ("vfr", 4.0), ("flicker", 2.0), ("lens", 4.0), ("off-sync", 100.0)],
+    [
+        ("dim", 20.0),
+        ("glare", 4.0),
+        ("bump", 3.0),
+        ("vfr", 4.0),
+        ("flicker", 2.0),
+        ("lens", 4.0),
+        ("off-sync", 100.0),
+        ("worn", 4.0),
+        ("half-off", 15.0),
+        ("photo", 0.8),
+        ("mjpeg", 0.4),
+        ("white-balance", 15.0),
+    ],
 )
 def test_a_condition_changes_what_it_is_named_for(name: str, at_least: float) -> None:
     first, *others = effects(name)

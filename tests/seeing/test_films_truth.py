@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,14 @@ from referee.games.snap import GAME
 from referee.match import Match
 from referee.recording import Header, dump, read
 from referee.ruling import Ruling
+from vision.films.artwork import corner_mask, standard_deck
 from vision.films.bots.snap import short_deck
 from vision.films.conditions import CONDITIONS, condition
 from vision.films.film import FilmOrder, Shoot, make_film
+from vision.films.script import CARD_THICKNESS_MM
+from vision.films.wear import Wear
+from vision.frame import Frame
+from vision.sources.video import VideoFile
 from vision.table import Table
 
 
@@ -265,3 +271,132 @@ def test_the_whole_deck_is_on_the_table_at_every_moment() -> None:
         carried = [(end, cards) for end, cards in carried if end > change.at_s]
         if change.at_s > 0:
             assert sorted(chain(*stacks.values(), *(cards for _, cards in carried))) == whole
+
+
+def _seen(shot: Shoot, at_s: float) -> NDArray[np.uint8]:
+    flat = shot.sensor.expose(shot.renderer.frame(at_s), at_s)
+    return np.asarray(cv2.cvtColor(flat, cv2.COLOR_YUV2BGR_I420), np.uint8)
+
+
+def _off_px(found: NDArray[np.float64], told: NDArray[np.float64]) -> float:
+    return float(np.hypot(*(found[:, None] - told[None]).transpose(2, 0, 1)).min(axis=1).max())
+
+
+@pytest.mark.parametrize("game", ["snap", "trash", "hit-the-deck"])
+def test_a_card_half_off_the_table_lies_where_the_truth_says(game: str) -> None:
+    # A dark table: else the card's edges are lost where it is as bright as they are.
+    shot = replace(condition("half-off"), tops=("walnut",))
+    for seed in range(2, 9):
+        made = Shoot(FilmOrder(game, seed, seconds=3, size_px=(960, 540), sound=False), shot)
+        assert made.spare is not None
+        assert 0.2 < made.spare.off < 0.5
+        told = np.array(made.spare.told(made.camera)["quad"])
+        table = np.array(made.table().corners_px, np.float32)
+        beyond = [cv2.pointPolygonTest(table, (float(x), float(y)), False) < 0 for x, y in told]
+        assert 1 <= sum(beyond) <= 3
+        if made.spare.card.face_up:
+            found = _card_by_its_edges(_seen(made, 0.5), told)
+            assert found is not None
+            assert _off_px(found, told) < 1.0
+            return
+    raise AssertionError("no card of seven lies face up")
+
+
+def test_a_card_at_the_edge_is_never_touched_by_one_in_play() -> None:
+    for seed in range(2):
+        made = Shoot(FilmOrder("snap", seed, seconds=10, size_px=(320, 180), condition="half-off", players=6))
+        assert made.spare is not None
+        at = (made.spare.card.x_mm, made.spare.card.y_mm)
+        assert all(math.dist(at, (c.x_mm, c.y_mm)) > 90 for change in made.script.piles for c in change.stack)
+        assert made.spare.card.card not in {c.card for change in made.script.piles for c in change.stack}
+
+
+def _sides_off_px(image: NDArray[np.uint8], told: NDArray[np.float64]) -> list[float]:
+    """For each side of a told quad, how far outside it the picture falls from card to table (median along it)."""
+    grey = image.min(axis=2).astype(np.float32)
+    across = np.arange(-6, 6.01, 0.1)
+    off = []
+    for start, end in zip(told, np.roll(told, -1, axis=0), strict=True):
+        along = (end - start) / np.hypot(*(end - start))
+        outward = np.array([-along[1], along[0]])
+        outward = outward if outward @ (start - told.mean(axis=0)) > 0 else -outward
+        crossings = []
+        for share in np.linspace(0.25, 0.75, 31):
+            at = start + share * (end - start) + across[:, None] * outward
+            profile = cv2.remap(grey, at[None].astype(np.float32), None, cv2.INTER_LINEAR)[0]
+            half = (profile.max() + profile[-20:].mean()) / 2
+            crossings.append(across[np.flatnonzero(profile > half)[-1]])
+        off.append(float(np.median(crossings)))
+    return off
+
+
+def test_worn_cards_lie_where_new_ones_do() -> None:
+    shot = replace(condition("worn"), tops=("walnut",))
+    made = Shoot(FilmOrder("trash", 1, seconds=3, size_px=(960, 540), sound=False), shot)
+    image = _seen(made, 0.5)
+    laid = [change.stack[0] for change in made.script.piles if change.at_s == 0 and len(change.stack) == 1]
+    assert len(laid) > 10
+    for card in laid[:8]:
+        assert max(map(abs, _sides_off_px(image, made.renderer.card_quad(card, CARD_THICKNESS_MM)))) < 1.0
+
+
+def test_a_bent_corner_takes_its_tip_from_the_outline_on_both_sides() -> None:
+    wear, deck = Wear(3), standard_deck()
+    bent = {card: wear.bends(card) for card in deck.faces if wear.bends(card)}
+    assert 12 < len(bent) < 40
+    flat = corner_mask()
+    height, width = flat.shape
+    for card, bends in list(bent.items())[:6]:
+        for face_up in (True, False):
+            lost = flat.astype(int) - wear.worn(deck.side(card if face_up else None), card, face_up=face_up)[1]
+            corners = [
+                lost[rows, columns].sum() / 255
+                for rows, columns in (
+                    (slice(0, height // 2), slice(0, width // 2)),
+                    (slice(0, height // 2), slice(width // 2, width)),
+                    (slice(height // 2, height), slice(width // 2, width)),
+                    (slice(height // 2, height), slice(0, width // 2)),
+                )
+            ]
+            told = {bend.corner if face_up else (1, 0, 3, 2)[bend.corner] for bend in bends}
+            assert {i for i, amount in enumerate(corners) if amount > 20} == told
+
+
+def test_the_picture_turns_warm_and_cool_when_the_truth_says() -> None:
+    made = Shoot(FilmOrder("trash", 4, seconds=14, size_px=(320, 180), sound=False, condition="white-balance"))
+
+    def red(at_s: float) -> float:
+        blue, _, red = _seen(made, at_s).reshape(-1, 3).mean(axis=0)
+        return float(red - blue)
+
+    plain = red(0.5)
+    steps = [(at_s, warm) for at_s, warm in made.sensor.balances if at_s < made.script.duration_s - 1]
+    assert steps
+    for (at_s, warm), (until_s, _) in pairwise(made.sensor.balances):
+        if until_s < made.script.duration_s:
+            assert (red(min(at_s + 1.0, until_s - 0.01)) - plain) * warm > 0
+
+
+@pytest.mark.parametrize("codec", ["hevc", "mjpeg"])
+def test_the_products_own_source_reads_other_codecs_and_their_stamps(codec: str, tmp_path: Path) -> None:
+    path = tmp_path / "film.mp4"
+    made = make_film(FilmOrder("snap", 9, seconds=4, short=True, size_px=(320, 180), condition=f"{codec}+vfr"), path)
+    lines = [json.loads(line) for line in path.with_suffix(".truth.jsonl").read_text().splitlines()]
+    told = [at for line in lines if line.get("what") == "frames" for at in line["at_ns"]]
+    with VideoFile(path) as video:
+        assert video.info.codec == codec
+        stamps = [piece.at_ns for piece in video if isinstance(piece, Frame)]
+    assert len(stamps) == len(told) == made.frames
+    assert max(abs(a - b) for a, b in zip(stamps, told, strict=True)) <= 10_000
+
+
+@pytest.mark.parametrize(
+    ("size", "fps"), [((854, 480), 24.0), ((1920, 1080), 24.0), ((854, 480), 240.0), ((1280, 720), 240.0)]
+)
+def test_conditions_go_together_at_any_size_and_rate(size: tuple[int, int], fps: float) -> None:
+    names = "worn+half-off+white-balance+photo+oblique+rolling+clutter"
+    made = Shoot(FilmOrder("snap", 3, seconds=3, size_px=size, fps=fps, condition=names, sound=False))
+    assert len(made.ticks) == int(made.script.duration_s * fps)
+    picture = _seen(made, 1.8)
+    assert picture.shape == (size[1], size[0], 3)
+    assert picture.std() > 10

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from referee.bad_input import BadInput
+from vision.films.tables import PHOTO_TOPS
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +42,20 @@ class Condition:
     """Chance a turn that somebody lays their other hand on the table's edge for a while (Snap)."""
     mesh_hands: bool = False
     """Hands from the sheet of mesh hands instead of drawn ones."""
+    worn: float = 0.0
+    """How worn the cards are: 1 is a deck of many years, its edges dirty and some corners bent."""
+    half_off: bool = False
+    """Whether a card that nobody plays with lies half off the table's edge."""
+    floors: tuple[str, ...] = ("dark",)
+    """What is around the table: one of `tables.FLOORS`."""
+    balance_steps: float = 0.0
+    """Steps of the automatic white balance: up to so much more red and less blue, or the other way, as a share."""
     lens_k1: float = 0.0
     size_px: tuple[int, int] | None = None
     """Overrides the film's size."""
     quality: int = 24
-    """x264's rate factor."""
+    """The encoder's rate factor."""
+    codec: str = "h264"
     tint: tuple[float, float, float] = (1.0, 1.0, 1.0)
     """The lamp's red, green, blue."""
     sound_delay_s: float = 0.0
@@ -77,11 +87,17 @@ CONDITIONS: Mapping[str, Condition] = {
         Condition("rolling", read_out_s=0.022, exposure_s=1 / 240),
         Condition("flicker", flicker=0.12, exposure_s=1 / 400),
         Condition("auto-exposure", exposure_steps=0.35),
+        Condition("white-balance", balance_steps=0.22),
         Condition("clutter", clutter=9),
+        Condition("half-off", half_off=True),
+        Condition("worn", worn=1.0),
         Condition("resting", resting=0.35),
         Condition("other-hands", mesh_hands=True),
         Condition("patterned", tops=("patterned",)),
+        Condition("photo", tops=PHOTO_TOPS, floors=("room",)),
         Condition("lens", lens_k1=-0.10),
+        Condition("hevc", codec="hevc", quality=31),
+        Condition("mjpeg", codec="mjpeg", quality=36),
         Condition("off-sync", sound_delay_s=0.140, sound_drift=60e-6),
         Condition("music", music=0.045),
         Condition("talk", talk=0.32),

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
+import av
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 from scipy import signal  # type: ignore[import-untyped]  # scipy ships no types
 
+from vision.films.artwork import CARD_MM
 from vision.films.conditions import CONDITIONS
-from vision.films.encode import SAMPLE_RATE
+from vision.films.encode import CLOCK, SAMPLE_RATE, write_film
 from vision.films.film import FilmOrder, Shoot
 from vision.films.heard import MEASURES as HEARD
+from vision.films.script import CARD_THICKNESS_MM
 
 Picture = NDArray[np.uint8]
 Field = NDArray[np.float32]
@@ -170,6 +175,88 @@ def sound_late(shot: Shoot) -> float:
     return 1000 * (float(np.argmax(window > 0.35 * window.max())) / SAMPLE_RATE - 0.01)
 
 
+def colour_swing(shot: Shoot) -> float:
+    """From the coolest to the warmest of the pictures taken in the film, mean red difference less mean blue
+    difference, steps of 255."""
+    height, width = shot.camera.height_px, shot.camera.width_px
+    warm = []
+    for at_s in np.arange(0.05, SECONDS - 3, 0.5):
+        flat = shot.sensor.expose(shot.renderer.frame(float(at_s)), float(at_s))
+        blue, red = flat[height:].reshape(2, height // 2, width // 2).reshape(2, -1).mean(axis=1)
+        warm.append(float(red - blue))
+    return max(warm) - min(warm)
+
+
+def rim_wear(shot: Shoot) -> float:
+    """How uneven the white rims of the cards are, 1 mm inside their edges, steps of 255."""
+    picture = _pictures(shot, np.array([0.5]))[0]
+    spread = []
+    for change in shot.script.piles:
+        if change.at_s == 0 and change.stack and not change.stack[-1].face_up:
+            quad = shot.renderer.card_quad(change.stack[-1], len(change.stack) * CARD_THICKNESS_MM)
+            inner = quad + (quad.mean(axis=0) - quad) * np.array([1 / 44, 1 / 44])
+            for start, end in zip(inner, np.roll(inner, -1, axis=0), strict=True):
+                at = start + np.linspace(0.12, 0.88, 40)[:, None] * (end - start)
+                spread.append(cv2.remap(picture, at[None].astype(np.float32), None, cv2.INTER_LINEAR)[0].std())
+    return float(np.mean(spread))
+
+
+def beyond_the_edge(shot: Shoot) -> float:
+    """Bright pixels beyond the table's edge before the first hand comes, share of a card in per cent."""
+    picture = _pictures(shot, np.array([0.5]))[0]
+    width, height = shot.script.table_mm
+    table = np.zeros(picture.shape, np.uint8)
+    edge = shot.camera.project([(-2, -2), (width + 2, -2), (width + 2, height + 2), (-2, height + 2)])
+    cv2.fillConvexPoly(table, edge.round().astype(np.int32), 255)
+    card = CARD_MM[0] * CARD_MM[1] * shot.camera.px_per_mm((width / 2, height / 2)) ** 2
+    return 100 * float(((picture > 110) & (table == 0)).sum()) / card
+
+
+def detail(shot: Shoot) -> float:
+    """How much neighbouring pixels of the empty table differ, noise left out, steps of 255."""
+    grey = cv2.cvtColor(shot.renderer.base, cv2.COLOR_BGR2GRAY).astype(np.float32)
+    return float(np.abs(np.diff(grey, axis=1)).mean())
+
+
+def around(shot: Shoot) -> float:
+    """How colourful what is around the table is, mean of the greatest less the least of red, green and blue."""
+    width, height = shot.script.table_mm
+    table = np.zeros(shot.renderer.base.shape[:2], np.uint8)
+    edge = shot.camera.project([(-5, -5), (width + 5, -5), (width + 5, height + 5), (-5, height + 5)])
+    cv2.fillConvexPoly(table, edge.round().astype(np.int32), 255)
+    return float(np.ptp(shot.renderer.base[table == 0].astype(np.int16), axis=1).mean())
+
+
+def _coded(shot: Shoot) -> tuple[float, int, float]:
+    """(root mean square by which coded pictures are off on luma, bytes, pixels) around the first slap."""
+    contact = shot.script.contacts[0].at_s
+    ticks = [tick for tick in shot.ticks if abs(tick / CLOCK - contact) < 0.5]
+    height = shot.camera.height_px
+    taken = [shot.sensor.expose(shot.renderer.frame(tick / CLOCK), tick / CLOCK).copy() for tick in ticks]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "coded.mp4"
+        write_film(path, zip(ticks, taken, strict=True), shot.camera.size_px, shot.order.fps, None, shot.encoding)
+        size = path.stat().st_size
+        with av.open(str(path)) as film:
+            seen = [frame.to_ndarray(format="gray") for frame in film.decode(video=0)]
+    # A grey picture is of full range, what the sensor gives is 16 to 235.
+    off = [
+        (16 + 219 / 255 * grey.astype(np.float32) - flat[:height]) ** 2 for grey, flat in zip(seen, taken, strict=True)
+    ]
+    return float(np.sqrt(np.mean(off))), size, float(len(ticks) * height * shot.camera.width_px)
+
+
+def coding_error(shot: Shoot) -> float:
+    """How far decoded pictures of the first slap are off what the sensor gave (root mean square, steps of 255)."""
+    return _coded(shot)[0]
+
+
+def coded_size(shot: Shoot) -> float:
+    """Bytes of film for each thousand pixels around the first slap."""
+    _, size, pixels = _coded(shot)
+    return 1000 * size / pixels
+
+
 MEASURES: dict[str, tuple[Callable[[Shoot], float], ...]] = {
     "dim": (mean_level, noise),
     "glare": (clipped,),
@@ -185,7 +272,13 @@ MEASURES: dict[str, tuple[Callable[[Shoot], float], ...]] = {
     "resting": (arms_in_sight,),
     "other-hands": (hand_size,),
     "patterned": (edges,),
+    "photo": (detail, around),
     "lens": (bow,),
+    "white-balance": (colour_swing,),
+    "worn": (rim_wear,),
+    "half-off": (beyond_the_edge,),
+    "hevc": (coding_error, coded_size),
+    "mjpeg": (coding_error, coded_size),
     "off-sync": (sound_late,),
     **HEARD,
 }
@@ -196,15 +289,15 @@ def effects(name: str, seed: int = SEED) -> list[Effect]:
     """The condition's figures beside the clean film's."""
     rows = []
     for measure in MEASURES[name]:
-        what = (measure.__doc__ or measure.__name__).split("\n")[0].rstrip(".")
+        what = " ".join((measure.__doc__ or measure.__name__).split()).rstrip(".")
         rows.append(Effect(name, what, measure(shoot("clean", seed)), measure(shoot(name, seed))))
     return rows
 
 
-def main() -> int:
-    """Print the table of `datasets/README.md`."""
+def main(names: Sequence[str] = ()) -> int:
+    """Print the table of `datasets/README.md`, or its rows of those conditions."""
     rows = ["| condition | figure | clean | changed |", "| --- | --- | --- | --- |"]
-    for name in CONDITIONS:
+    for name in names or CONDITIONS:
         for row in effects(name) if name in MEASURES else ():
             rows.append(f"| {row.condition} | {row.what} | {row.clean:.2f} | {row.changed:.2f} |")
     sys.stdout.write("\n".join(rows) + "\n")
@@ -212,4 +305,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

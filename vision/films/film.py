@@ -20,7 +20,7 @@ from vision.films.artwork import INKS, DeckArt, spot_card, standard_deck
 from vision.films.bots.snap import Temper
 from vision.films.camera import Camera
 from vision.films.conditions import Condition, condition
-from vision.films.encode import CLOCK, Encoding, ticks, write_film
+from vision.films.encode import CLOCK, CODECS, PRESETS, Encoding, ticks, write_film
 from vision.films.ground import Ground
 from vision.films.hit_the_deck import hit_the_deck_film
 from vision.films.installed_decks import installed, installed_deck
@@ -30,16 +30,18 @@ from vision.films.script import Script
 from vision.films.sensor import Sensor
 from vision.films.snap import SPOT_CARD, snap_film
 from vision.films.soundtrack import soundtrack, surface_of
+from vision.films.spare import JOKER, HalfOff, half_off, joker
 from vision.films.table_talk import chairs, talk
 from vision.films.trash import trash_film
 from vision.films.truth import truth_lines, write_truth
 from vision.films.voices import can_speak
+from vision.films.wear import Wear
 from vision.films.written import written_film
 from vision.table import Table
 
 Picture = NDArray[np.uint8]
 
-VERSION = 2
+VERSION = 3
 """Counted up whenever the same seed gives another film: benches keep films by it."""
 
 
@@ -65,9 +67,10 @@ class FilmOrder:
     deck: str | None = None
     """Other cards than the game's own: `snap-pictures` for Snap, or a standard deck's design installed here."""
     sound: bool = True
-    codec: str = "h264"
-    preset: str = "veryfast"
-    """x264's: slower ones make smaller files."""
+    codec: str | None = None
+    """Overrides the condition's codec."""
+    preset: str = "superfast"
+    """The encoder's: slower ones make smaller files."""
     quality: int | None = None
     """Overrides the condition's rate factor."""
     rules: tuple[tuple[str, object], ...] = ()
@@ -96,6 +99,12 @@ class FilmOrder:
             wrong.append(f"deck: expected {known}, got {self.deck!r}")
         if self.fouls is not None and not 0 <= self.fouls <= 1:
             wrong.append(f"fouls: expected a share from 0 to 1, got {self.fouls:g}")
+        if self.codec is not None and self.codec not in CODECS:
+            wrong.append(f"codec: expected {' or '.join(CODECS)}, got {self.codec!r}")
+        if self.preset not in PRESETS:
+            wrong.append(f"preset: expected {', '.join(PRESETS)}, got {self.preset!r}")
+        if self.quality is not None and not 1 <= self.quality <= 51:
+            wrong.append(f"quality: expected 1 to 51, got {self.quality}")
         if wrong:
             raise BadInput("; ".join(wrong))
         condition(self.condition)
@@ -213,7 +222,10 @@ class Shoot:
         self.cameras = _knocked(self.camera, self.condition, self.script.duration_s, rng)
         self.top = str(rng.choice(self.condition.tops))
         self.lamp = _lamp(rng, self.condition)
+        self.floor = self.condition.floors[order.seed % len(self.condition.floors)]
         self.deck = _artwork(order, str(rng.choice(list(INKS))))
+        self.wear = Wear(order.seed, self.condition.worn) if self.condition.worn > 0 else None
+        self.spare: HalfOff | None = None
         self.ticks = _frame_ticks(order, self.condition, self.script.duration_s, rng)
         self.renderer = self._renderer(rng)
         self.sensor = Sensor(self.camera, self.condition, self.script.duration_s, rng)
@@ -243,7 +255,11 @@ class Shoot:
             glare=self.condition.glare,
             clutter=self.condition.clutter,
             keep_clear=[(p.x * width, p.y * height, 62.0) for p in self.played.layout.piles],
+            floor=self.floor,
         )
+        if self.condition.half_off:
+            things = [(x, y) for _, x, y in ground.things]
+            self.spare = half_off(self.script, self.camera, np.random.default_rng([self.order.seed, 0x0FF]), things)
         read_out = None
         if self.condition.read_out_s > 0:
             read_out = ReadOut(along_x=bool(rng.random() < 0.5), backwards=bool(rng.random() < 0.5))
@@ -257,6 +273,8 @@ class Shoot:
             exposure_s=exposure,
             read_out_s=self.condition.read_out_s,
             read_out=read_out,
+            wear=self.wear,
+            loose=() if self.spare is None else (self.spare.card,),
         )
 
     def pictures(self) -> Iterator[tuple[int, Picture]]:
@@ -264,6 +282,12 @@ class Shoot:
         for tick in self.ticks:
             at_s = tick / CLOCK
             yield tick, self.sensor.expose(self.renderer.frame(at_s), at_s)
+
+    @property
+    def encoding(self) -> Encoding:
+        """How the pictures are squeezed."""
+        order, shot = self.order, self.condition
+        return Encoding(order.codec or shot.codec, order.quality or shot.quality, order.preset)
 
     def table(self) -> Table:
         """What a user would have made at set-up: the corners as this camera draws them."""
@@ -311,7 +335,7 @@ def make_film(order: FilmOrder, path: Path, *, progress: Callable[[int, int], No
                 progress(number, len(shoot.ticks))
             yield each
 
-    encoding = Encoding(order.codec, order.quality or shoot.condition.quality, order.preset)
+    encoding = shoot.encoding
     frames = write_film(path, counted(), shoot.camera.size_px, order.fps, shoot.sound(), encoding)
     about = {
         "version": VERSION,
@@ -332,6 +356,11 @@ def make_film(order: FilmOrder, path: Path, *, progress: Callable[[int, int], No
         "music": shoot.condition.music,
         "voices": "espeak-ng" if can_speak() else "murmured",
         "clutter": [[kind, round(x), round(y)] for kind, x, y in shoot.renderer.ground.things],
+        "floor": shoot.floor,
+        "codec": [encoding.codec, encoding.quality, encoding.preset],
+        "white_balance": [[round(at_s * 1e9), round(warm, 4)] for at_s, warm in shoot.sensor.balances],
+        "bent": {} if shoot.wear is None else shoot.wear.told(shoot.deck.faces),
+        "half_off": None if shoot.spare is None else shoot.spare.told(shoot.camera),
     }
     played = shoot.played
     lines = truth_lines(shoot.script, shoot.renderer, played.header, played.rulings, shoot.ticks, about)
@@ -356,12 +385,13 @@ def _with_the_room(script: Script, shot: Condition, seed: int) -> Script:
 def _artwork(order: FilmOrder, ink: str) -> DeckArt:
     """The cards that a game is played with, their backs printed in that ink."""
     if order.game == "hit-the-deck":
-        return own_deck("hit-the-deck", ink)
+        deck = own_deck("hit-the-deck", ink)
+        return replace(deck, faces={**deck.faces, JOKER: joker()})
     if order.deck == "snap-pictures":
         deck = own_deck(order.deck, ink)
     else:
         deck = standard_deck(ink) if order.deck is None else installed_deck(order.deck)
-    return replace(deck, faces={**deck.faces, SPOT_CARD: spot_card()})
+    return replace(deck, faces={**deck.faces, SPOT_CARD: spot_card(), JOKER: joker()})
 
 
 def _lamp(rng: np.random.Generator, shot: Condition) -> Light:

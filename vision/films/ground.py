@@ -39,13 +39,14 @@ class Ground:
         glare: float = 0.0,
         clutter: int = 0,
         keep_clear: Sequence[tuple[float, float, float]] = (),
+        floor: str = "dark",
     ) -> None:
         """`keep_clear`: (x, y, radius) mm where nothing may stand, because cards will lie there."""
         width_mm, height_mm = table_mm
         self._table_mm, self._scale = table_mm, px_per_mm
         self._board = tables.table_top(top, rng, round(height_mm * px_per_mm), round(width_mm * px_per_mm), px_per_mm)
         width, height = size_px
-        self._floor = tables.floor(rng, height, width)
+        self._floor = tables.floor(rng, height, width, floor)
         self.gain = tables.light_gain(rng, height, width, vignette=vignette, slope=slope)
         self._tint = np.array(lamp_rgb[::-1], np.float32) ** (1 / 2.2)
         self._glare = glare

@@ -22,6 +22,7 @@ from vision.films.kinematics import Motion
 from vision.films.quick_arms import QuickArm, paint_shadows
 from vision.films.script import CARD_THICKNESS_MM, CardMove, HandTrack, Lying, Pose, Script
 from vision.films.sprites import CardSprites, Quad, card_corners
+from vision.films.wear import Wear
 
 Picture = NDArray[np.uint8]
 Rect = tuple[int, int, int, int]
@@ -128,8 +129,9 @@ def touching(look: ArmLook, pose: str) -> tuple[float, float]:
 class _Carried:
     """A card of a carried block over the k steps of an exposure."""
 
-    sides: tuple[str | None, ...]
-    """The face seen at each step, None where it is the back."""
+    card: str
+    face_up: tuple[bool, ...]
+    """Whether its face is seen, at each step."""
     quads: NDArray[np.float64]
     """(k, 4, 2) px: its corners."""
     shadows: NDArray[np.float64]
@@ -163,8 +165,13 @@ class Renderer:
         exposure_s: float = 1 / 120,
         read_out_s: float = 0.0,
         read_out: ReadOut | None = None,
+        wear: Wear | None = None,
+        loose: Sequence[Lying] = (),
     ) -> None:
-        """`cameras`: from when on the table is seen by which; `read_out_s`: a rolling shutter's, over the picture."""
+        """`cameras`: from when on the table is seen by which; `read_out_s`: a rolling shutter's, over the picture.
+
+        `wear`: of cards that are no longer new; `loose`: cards that nobody plays with, on no pile.
+        """
         self.script = script
         self.cameras = list(cameras)
         self.lamp = lamp or Light()
@@ -175,7 +182,8 @@ class Renderer:
         width, height = script.table_mm
         first = replace(self.cameras[0][1], k1=0.0, k2=0.0)
         scale = 1.15 * max(first.px_per_mm((width / 2, y), 10.0) for y in (0.0, height / 2, height))
-        self.sprites = CardSprites(deck, scale)
+        self.sprites = CardSprites(deck, scale, wear)
+        self.loose = tuple(loose)
         self._corners = card_corners()
         self._arm_scale = round(scale, 2)
         self._arms: dict[tuple[ArmLook, str, int], QuickArm] = {}
@@ -194,6 +202,8 @@ class Renderer:
         self._projection = projection_of(self.camera)
         self.base, self._glare = self.ground.seen_by(self.camera)
         self._quads.clear()
+        for card in self.loose:
+            self._paint_stack(self.base, (0, 0), (card,))
         self.static = self.base.copy()
         for stack in self._stacks.values():
             self._paint_stack(self.static, (0, 0), stack)
@@ -233,9 +243,8 @@ class Renderer:
         for i, card in enumerate(stack):
             quad = self.card_quad(card, lift_mm + (i + 1) * CARD_THICKNESS_MM)
             centre = quad.mean(axis=0)
-            self.sprites.draw(
-                canvas, origin, card.card if card.face_up else None, quad, self._gain_at(*centre), self._glare
-            )
+            side = self.sprites.key(card.card, face_up=card.face_up)
+            self.sprites.draw(canvas, origin, side, quad, self._gain_at(*centre), self._glare)
 
     def _stack_rect(self, stack: Sequence[Lying]) -> Rect | None:
         if not stack:
@@ -311,7 +320,7 @@ class Renderer:
         # Seen from its other side, left and right change places.
         quads[beyond], shadows[beyond] = quads[beyond][:, :, [1, 0, 3, 2]], shadows[beyond][:, :, [1, 0, 3, 2]]
         carried = [
-            _Carried(tuple(card.card if card.face_up != over else None for over in beyond), quads[:, k], shadows[:, k])
+            _Carried(card.card, tuple(card.face_up != over for over in beyond), quads[:, k], shadows[:, k])
             for k, card in enumerate(move.stack[i] for i in shown)
         ]
         return carried[::-1] if beyond[len(beyond) // 2] else carried
@@ -341,7 +350,11 @@ class Renderer:
             self.sprites.cast(canvas, origin, shadows, strength, blur)
         shade = 0.78 + 0.22 * abs(math.cos(middle.over))
         for card in cards:
-            steps = [step for step in zip(card.sides, card.quads, strict=True) if _area(step[1]) > 6]
+            steps = [
+                (self.sprites.key(card.card, face_up=up), quad)
+                for up, quad in zip(card.face_up, card.quads, strict=True)
+                if _area(quad) > 6
+            ]
             if steps:
                 gain = self._gain_at(*card.quads[len(poses) // 2].mean(axis=0)) * shade
                 self.sprites.smear(canvas, origin, steps, len(poses), gain, self._glare)
@@ -538,15 +551,15 @@ class Renderer:
             for pile, stack in self._stacks.items()
             if stack and pile.kind != "spot"
         ]
+        seen += [(card.card, card.face_up, self.card_quad(card, CARD_THICKNESS_MM), False) for card in self.loose]
         for thing in self._things(at_s):
             if thing.move is None or thing.move.under is not None:
                 continue
             pose = thing.move.pose(at_s)
             if abs(math.cos(pose.over)) < 0.6:
                 continue
-            carried = self._block(thing.move, [pose])[-1]
-            side, top = carried.sides[0], thing.move.stack[-1]
-            seen.append((top.card if side is None else side, side is not None, carried.quads[0], True))
+            top = self._block(thing.move, [pose])[-1]
+            seen.append((top.card, top.face_up[0], top.quads[0], True))
         return seen
 
     def arm_masks(self, at_s: float) -> list[tuple[int, Picture, Picture]]:

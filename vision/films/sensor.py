@@ -1,4 +1,4 @@
-"""The camera's sensor: brightness, flicker, lens and noise, from a painted picture to what is encoded."""
+"""The camera's sensor: brightness, colour, flicker, lens and noise, from a painted picture to what is encoded."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ Picture = NDArray[np.uint8]
 _BANK = 12
 """Noise pictures kept: taken in random order and shifted, so that no eye or codec finds them again."""
 _MARGIN = 64
+BALANCE_GLIDE_S = 0.6
+"""White balance glides over more slowly than exposure does."""
 MAINS_HZ = 100.0
 """Lamps on 50 Hz mains brighten twice a period."""
 
@@ -34,6 +36,7 @@ class Sensor:
             self._lens = cv2.convertMaps(across, down, cv2.CV_16SC2)
         self._noise = self._noise_bank()
         self._steps = self._exposure_steps(seconds)
+        self.balances = self._balance_steps(seconds)
         ways = rng.uniform(0, 2 * math.pi, 3)
         self._shadow_phase = (float(ways[0]), float(ways[1]), float(ways[2]))
         self._blob = self._soft_blob() if condition.passing_shadow > 0 else None
@@ -61,6 +64,27 @@ class Sensor:
             depth = self._condition.exposure_steps
             steps.append((at_s, float(self._rng.uniform(1 - depth, 1 + depth))))
         return steps
+
+    def _balance_steps(self, seconds: float) -> list[tuple[float, float]]:
+        """(when, how warm from then on): now too warm, now too cool, every three to eight seconds."""
+        depth = self._condition.balance_steps
+        if depth <= 0:
+            return []
+        steps, at_s, side = [], 0.0, 1.0 if self._rng.random() < 0.5 else -1.0
+        while at_s < seconds:
+            at_s += float(self._rng.uniform(3, 8))
+            steps.append((at_s, side * float(self._rng.uniform(0.5 * depth, depth))))
+            side = -side if self._rng.random() < 0.8 else side
+        return steps
+
+    def warmth(self, at_s: float) -> float:
+        """How much more red and less blue the picture is at that moment than a well-balanced one, as a share."""
+        warm = 0.0
+        for start_s, step in self.balances:
+            if at_s < start_s:
+                break
+            warm += min(1.0, (at_s - start_s) / BALANCE_GLIDE_S) * (step - warm)
+        return warm
 
     def gain(self, at_s: float) -> float:
         """How bright the picture is at that moment beside a well-exposed one."""
@@ -98,11 +122,13 @@ class Sensor:
         if dark is not None:
             keep = (255 - 255 * self._condition.passing_shadow * dark).astype(np.uint8)
             picture = np.asarray(cv2.multiply(picture, cv2.merge([keep, keep, keep]), scale=1 / 255), np.uint8)
-        gain = self.gain(at_s)
-        if abs(gain - 1) > 1e-3:
-            steps = np.arange(256, dtype=np.float32) * gain
+        gain, warm = self.gain(at_s), self.warmth(at_s)
+        if abs(gain - 1) > 1e-3 or warm:
+            gains = gain * np.array((1 - warm, 1.0, 1 + warm) if warm else (1.0,))
+            steps = np.arange(256, dtype=np.float32)[:, None] * gains
             knee = np.where(steps > 225, 225 + 30 * (1 - np.exp(-(steps - 225) / 30)), steps)
-            picture = np.asarray(cv2.LUT(picture, knee.clip(0, 255).astype(np.uint8)), np.uint8)
+            curve = knee.clip(0, 255).astype(np.uint8).reshape(1, 256, -1)
+            picture = np.asarray(cv2.LUT(picture, curve), np.uint8)
         if self._lens is not None:
             picture = np.asarray(
                 cv2.remap(picture, self._lens[0], self._lens[1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE),

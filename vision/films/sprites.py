@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vision.films.artwork import CARD_MM, DeckArt, corner_mask
+from vision.films.wear import Wear
 
 Picture = NDArray[np.uint8]
 Quad = NDArray[np.float64]
 
+_BACK_OF = "back of "
 PAD_MM = 3.5
 """Room around a card for the soft dark line that it throws on what it lies on."""
 
@@ -26,9 +28,9 @@ def card_corners(width_mm: float = CARD_MM[0], height_mm: float = CARD_MM[1], pa
 class CardSprites:
     """Premultiplied BGRA pictures of a deck's cards at about the size at which the camera sees them."""
 
-    def __init__(self, deck: DeckArt, px_per_mm: float) -> None:
-        """Shrink the artwork once, so that warping it never skips pixels."""
-        self.deck = deck
+    def __init__(self, deck: DeckArt, px_per_mm: float, wear: Wear | None = None) -> None:
+        """Shrink the artwork once, so that warping it never skips pixels; `wear`: of cards that are no longer new."""
+        self.deck, self._wear = deck, wear
         self.px_per_mm = px_per_mm
         self._pad = max(2, round(PAD_MM * px_per_mm))
         self._size = (round(CARD_MM[0] * px_per_mm), round(CARD_MM[1] * px_per_mm))
@@ -56,15 +58,35 @@ class CardSprites:
         """(h, w, 4) uint8 premultiplied BGRA of a face, or of the back for None."""
         made = self._made.get(card)
         if made is None:
-            art = cv2.resize(self.deck.side(card), self._size, interpolation=cv2.INTER_AREA)
-            alpha = self._mask.astype(np.float32) / 255
-            rim = self._rim / 255
+            art, outline, rim = self._side(card)
+            alpha = outline.astype(np.float32) / 255
             colour = np.zeros((*self._mask.shape, 3), np.float32)
             colour[self._pad : -self._pad, self._pad : -self._pad] = art
             total = alpha + (1 - alpha) * rim
             made = np.dstack([colour * alpha[..., None], total * 255]).round().astype(np.uint8)
             self._made[card] = made
         return made
+
+    def key(self, card: str, *, face_up: bool) -> str | None:
+        """What `of` and `draw` know a card's side by: all backs of a new deck are one."""
+        if face_up:
+            return card
+        return None if self._wear is None else _BACK_OF + card
+
+    def _side(self, key: str | None) -> tuple[Picture, Picture, NDArray[np.float32]]:
+        """The side's colours, its coverage, and (0 to 1) the soft dark line around it."""
+        if self._wear is None or key is None:
+            art = cv2.resize(self.deck.side(key), self._size, interpolation=cv2.INTER_AREA)
+            return np.asarray(art, np.uint8), self._mask, np.asarray(self._rim / 255, np.float32)
+        face_up = not key.startswith(_BACK_OF)
+        card = key.removeprefix(_BACK_OF)
+        colour, outline = self._wear.worn(self.deck.side(card if face_up else None), card, face_up=face_up)
+        art = cv2.resize(colour, self._size, interpolation=cv2.INTER_AREA)
+        mask = np.zeros_like(self._mask)
+        mask[self._pad : -self._pad, self._pad : -self._pad] = cv2.resize(
+            outline, self._size, interpolation=cv2.INTER_AREA
+        )
+        return np.asarray(art, np.uint8), mask, np.asarray(self._rim / 255, np.float32)
 
     def draw(
         self,

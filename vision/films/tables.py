@@ -1,10 +1,13 @@
-"""Table tops for films, drawn from noise: wood, cloth, felt, a patterned cloth, and the floor around them."""
+"""Table tops for films, drawn from noise or photographs: wood, cloth, a patterned cloth, and the floor around them."""
 
 from __future__ import annotations
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
+
+from referee.bad_input import BadInput
+from vision.weights import data_folder
 
 Picture = NDArray[np.uint8]
 Field = NDArray[np.float32]
@@ -86,17 +89,49 @@ def table_top(name: str, rng: np.random.Generator, height: int, width: int, px_p
     """(height, width, 3) uint8 BGR: the table top of that name, one of `TOPS`."""
     if name == "patterned":
         return patterned(rng, height, width, px_per_mm)
+    if name in PHOTO_TOPS:
+        return photographed(rng, height, width, name.removeprefix(_PHOTO))
     if name in WOODS:
         return wood(rng, height, width, px_per_mm, name)
     return cloth(rng, height, width, px_per_mm, name.removeprefix("cloth-"))
 
 
-TOPS = (*WOODS, *(f"cloth-{kind}" for kind in CLOTHS), "patterned")
+def photograph(name: str) -> Picture:
+    """(height, width, 3) uint8 BGR: one of the photographs that ship with the project."""
+    path = data_folder("datasets") / "films" / "photos" / f"{name}.jpg"
+    image = cv2.imread(str(path), cv2.IMREAD_COLOR) if path.is_file() else None
+    if image is None:
+        raise BadInput.of(str(path), "a photograph, as this project ships it", "nothing that can be read")
+    return np.asarray(image, np.uint8)
+
+
+def photographed(rng: np.random.Generator, height: int, width: int, name: str) -> Picture:
+    """Most of a photograph as the table top: flat on it, from whichever side."""
+    image = photograph(name)
+    tall, wide = image.shape[:2]
+    scale = float(rng.uniform(0.72, 0.98)) * min(tall / height, wide / width)
+    rows, columns = int(height * scale), int(width * scale)
+    top, left = int(rng.integers(tall - rows + 1)), int(rng.integers(wide - columns + 1))
+    part = image[top : top + rows, left : left + columns]
+    if rng.random() < 0.5:
+        part = part[::-1, ::-1]
+    return np.asarray(cv2.resize(part, (width, height), interpolation=cv2.INTER_CUBIC), np.uint8)
+
+
+_PHOTO = "photo-"
+PHOTO_TOPS = tuple(_PHOTO + name for name in ("planks", "grass", "concrete", "dandelion", "brushes"))
+TOPS = (*WOODS, *(f"cloth-{kind}" for kind in CLOTHS), "patterned", *PHOTO_TOPS)
 """What a table top may be made of."""
+FLOORS = ("dark", "room")
+"""What may be around the table: nothing that can be made out, or a photographed room."""
+ROOM_BLUR = 1 / 160
+"""One standard deviation of the lens's blur past the table, as a share of the picture's width: the room is far."""
 
 
-def floor(rng: np.random.Generator, height: int, width: int) -> Picture:
-    """What is seen past the table's edge: dark and out of focus."""
+def floor(rng: np.random.Generator, height: int, width: int, kind: str = "dark") -> Picture:
+    """What is seen past the table's edge: out of focus, and dark unless it is a room."""
+    if kind == "room":
+        return np.asarray(cv2.GaussianBlur(photographed(rng, height, width, kind), (0, 0), ROOM_BLUR * width), np.uint8)
     tone = 0.5 + 0.4 * _noise(rng, height, width, height / 3, width / 5)
     return _tint(tone, (26, 30, 34), (62, 66, 72))
 

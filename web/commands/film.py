@@ -33,9 +33,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--deal", action="store_true", help="show the first deal too, as every later one")
     parser.add_argument("--script", type=Path, metavar="FILE", help="a recording to act out instead of a bots' game")
     parser.add_argument("--silent", action="store_true", help="no sound track")
-    parser.add_argument("--preset", default="veryfast", help="of the H.264 encoder; slow makes smaller files")
-    parser.add_argument("--quality", type=int, help="rate factor of the encoder: higher is smaller (default 24)")
-    parser.add_argument("--codec", default="h264", choices=("h264", "hevc", "mjpeg"), help="default h264")
+    parser.add_argument("--preset", default="superfast", help="of the encoder; slow makes smaller files")
+    parser.add_argument("--quality", type=int, help="rate factor: higher is smaller (default: the condition's)")
+    parser.add_argument("--codec", help="h264, hevc or mjpeg (default: the condition's)")
 
 
 def run(args: argparse.Namespace) -> int:
