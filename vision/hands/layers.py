@@ -157,11 +157,9 @@ class Layers:
         seen = np.zeros(may_cover.shape, bool)
         unlike = np.zeros(may_cover.shape, bool)
         contact = self._lying[hand]
-        # A sleeve hides its own motion: its not having changed does not show that the hand lay still by then.
-        well = contact.at.sd_ns <= _WELL_TIMED_NS
-        since_ns = contact.at.at_ns + _SETTLES_NS if well else contact.rest_ns - _SEEN_STILL_NS
+        since_ns, until_ns = _lay_still(contact) + _SETTLES_NS, _lay_still(self._lying[other])
         for then in self._kept:
-            if hand not in then.hands or not since_ns <= then.at_ns < now.at_ns:
+            if hand not in then.hands or not since_ns <= then.at_ns < until_ns:
                 continue
             off = cv2.absdiff(_soft(then), here).max(axis=2)
             base = float(np.median(off[forearm]))
@@ -234,6 +232,12 @@ def with_layers(both: Joined, below: Mapping[tuple[Seat, Seat], float]) -> Joine
     total = sum(p for _, p in weighed)
     ranked = sorted(((order, p / total) for order, p in weighed), key=lambda pair: -pair[1])
     return replace(both, orders=tuple(ranked))
+
+
+def _lay_still(contact: Contact) -> int:
+    """From when on a hand surely lay still; a sleeve hides its own motion, so that looking at it does not do."""
+    well = contact.at.sd_ns <= _WELL_TIMED_NS
+    return contact.at.at_ns if well else contact.rest_ns - _SEEN_STILL_NS
 
 
 def _soft(kept: _Kept) -> Grey:
