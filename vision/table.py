@@ -25,6 +25,7 @@ DEFAULT_RADIUS_MM = 60.0
 _LARGEST_FILE = 1 << 20
 _LARGEST_MM = 10_000.0
 _LARGEST_PX = 16_384
+_LONGEST_READOUT_MS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,21 @@ class PileSpot:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadOut:
+    """How the camera reads its picture: ``readout_ms`` from the first line to the last, 0 for all at once.
+
+    ``lines``: the direction in which lines follow each other in the upright picture: down, up, right or left.
+    """
+
+    readout_ms: float
+    lines: str = "down"
+
+
+#: The direction in which lines follow each other, as (x, y) in the picture.
+LINES: Mapping[str, Point] = {"down": (0.0, 1.0), "up": (0.0, -1.0), "right": (1.0, 0.0), "left": (-1.0, 0.0)}
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """A table as its camera sees it.
 
@@ -63,6 +79,8 @@ class Table:
     seats: tuple[SeatSpot, ...] = ()
     piles: tuple[PileSpot, ...] = ()
     card_mm: Point = CARD_MM
+    camera: ReadOut | None = None
+    """None: it isn't known how the camera reads its picture."""
     _px_from_mm: Matrix = field(init=False, repr=False, compare=False)
     _mm_from_px: Matrix = field(init=False, repr=False, compare=False)
 
@@ -103,6 +121,10 @@ class Table:
             image_size = [1280, 720]
             card_mm = [63, 88]          # may be left out
 
+            [camera]                    # may be left out where it isn't known
+            readout_ms = 11.0           # from the first line to the last; 0: all at once
+            lines = "down"              # how lines follow each other in the picture: down, up, right, left
+
             [[seats]]
             seat = 0
             at_mm = [450, 600]
@@ -131,12 +153,13 @@ class Table:
         image = _point("table.image_size", table.get("image_size"), wrong)
         card_mm = _point("table.card_mm", table.get("card_mm", list(CARD_MM)), wrong)
         _only("table", table, ("corners", "size_mm", "image_size", "card_mm"), wrong)
-        _only(source, raw, ("table", "seats", "piles"), wrong)
+        _only(source, raw, ("table", "camera", "seats", "piles"), wrong)
+        camera = _camera(raw["camera"], wrong) if "camera" in raw else None
         seats = tuple(_seat(i, row, wrong) for i, row in enumerate(_rows(raw, "seats", wrong)))
         piles = tuple(_pile(i, row, wrong) for i, row in enumerate(_rows(raw, "piles", wrong)))
         if not wrong:
             try:
-                return cls(points, size_mm, (int(image[0]), int(image[1])), seats, piles, card_mm)
+                return cls(points, size_mm, (int(image[0]), int(image[1])), seats, piles, card_mm, camera)
             except BadInput as bad:
                 wrong.append(str(bad))
         raise BadInput(f"{source}: " + "; ".join(wrong))
@@ -184,6 +207,9 @@ class Table:
             f"image_size = [{self.image_size_px[0]}, {self.image_size_px[1]}]",
             f"card_mm = {_pair(self.card_mm)}",
         ]
+        if self.camera is not None:
+            lines += ["", "[camera]", f"readout_ms = {float(self.camera.readout_ms)!r}"]
+            lines += [f'lines = "{self.camera.lines}"']
         for seat in self.seats:
             lines += ["", "[[seats]]", f"seat = {seat.seat}", f"at_mm = {_pair(seat.at_mm)}"]
         for spot in self.piles:
@@ -247,7 +273,7 @@ class Table:
             expected = f"a picture shaped like {self.image_size_px[0]}x{self.image_size_px[1]}"
             raise BadInput.of("table.image_size", expected, f"one of {image_size_px[0]}x{image_size_px[1]}")
         corners = tuple((x * across, y * down) for x, y in self.corners_px)
-        return Table(corners, self.size_mm, image_size_px, self.seats, self.piles, self.card_mm)
+        return Table(corners, self.size_mm, image_size_px, self.seats, self.piles, self.card_mm, self.camera)
 
     # --- places ------------------------------------------------------------------------------------
 
@@ -314,6 +340,12 @@ def _wrong(table: Table) -> list[str]:
         wrong.append(f"table.corners: expected 4 points, got {len(table.corners_px)}")
     else:
         wrong += _wrong_corners(table)
+    if table.camera is not None:
+        if not 0 <= table.camera.readout_ms <= _LONGEST_READOUT_MS:
+            got = f"{table.camera.readout_ms:g}"
+            wrong.append(f"camera.readout_ms: expected 0 to {_LONGEST_READOUT_MS:g}, got {got}")
+        if table.camera.lines not in LINES:
+            wrong.append(f"camera.lines: expected {' or '.join(LINES)}, got {table.camera.lines!r}")
     seats = [spot.seat for spot in table.seats]
     if sorted(seats) != list(range(len(seats))):
         wrong.append(f"seats: expected each seat once, counted from 0, got {', '.join(map(str, seats))[:60]}")
@@ -377,6 +409,18 @@ def _only(name: str, row: Mapping[str, object], known: tuple[str, ...], wrong: l
     strange = [key for key in row if key not in known]
     if strange:
         wrong.append(f"{name}: expected {', '.join(known)}, got {', '.join(strange)[:60]}")
+
+
+def _camera(row: object, wrong: list[str]) -> ReadOut | None:
+    if not isinstance(row, dict):
+        wrong.append(f"camera: expected [camera] with readout_ms, got {row!r}"[:100])
+        return None
+    _only("camera", row, ("readout_ms", "lines"), wrong)
+    readout_ms, lines = row.get("readout_ms"), row.get("lines", "down")
+    if not _is_number(readout_ms):
+        wrong.append(f"camera.readout_ms: expected a number, got {readout_ms!r}"[:100])
+        return None
+    return ReadOut(float(readout_ms), str(lines))  # type: ignore[arg-type]  # a number, as was seen
 
 
 def _seat(i: int, row: Mapping[str, object], wrong: list[str]) -> SeatSpot:

@@ -10,6 +10,8 @@ from pathlib import Path
 from referee.bad_input import BadInput
 from referee.game import Layout
 from vision.cards.read import CardReader
+from vision.hands.readout import ALLOWED_FOR, shutter_of
+from vision.hands.timing import Shutter
 from vision.setup.find import FoundTable, find_table
 from vision.setup.games import for_game
 from vision.setup.pictures import look_over
@@ -29,6 +31,8 @@ class ClipTable:
     seat_names: tuple[str, ...]
     assumed: tuple[str, ...] = ()
     found: FoundTable | None = None
+    shutter: Shutter | None = None
+    """What is known of the camera's read-out; None: nothing, and its doubt is to be allowed for."""
 
 
 def add_clip_options(parser: argparse.ArgumentParser) -> None:
@@ -69,7 +73,9 @@ def table_of(
     file = args.table or (beside if beside.is_file() else None)
     if file is not None:
         table = Table.from_toml(file)
-        return ClipTable(table, tuple(f"Seat {spot.seat}" for spot in table.seats))
+        shutter = shutter_of(table)
+        assumed_too = () if shutter is not None else (f"assumed: {ALLOWED_FOR}",)
+        return ClipTable(table, tuple(f"Seat {spot.seat}" for spot in table.seats), assumed_too, shutter=shutter)
     with open_clip(path, args, sound=False) as video:
         look = look_over(frames(bar(pieces_of(video, args), video.info.duration_ns)))
         slowed = video.info.slowed
@@ -80,6 +86,7 @@ def table_of(
     if slowed != 1.0:
         how = "slowed down" if slowed > 1 else "sped up"
         assumed.append(f"assumed: the clip plays {max(slowed, 1 / slowed):.3g} times {how}; times are the recording's")
+    assumed.append(f"assumed: {ALLOWED_FOR}")
     if args.write_table is not None:
         write_table(args.write_table, found)
     return ClipTable(found.table, found.seat_names, tuple(assumed), found)

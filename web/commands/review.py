@@ -17,6 +17,7 @@ from referee.match import Match
 from referee.recording import dump
 from referee.ruling import Ruling
 from vision.cards.read import CardReader
+from vision.hands.readout import RowDoubt
 from vision.hands.watcher import HandWatcher
 from vision.narrator import SPOT_KIND
 from vision.pipeline import Pipeline, fits
@@ -87,8 +88,11 @@ def _review_game(path: Path, args: argparse.Namespace) -> None:
     refused: list[tuple[Event, str]] = []
     with open_clip(path, args) as video:
         here, reader = table.scaled_to(video.info.size_px), enrolled_reader(args.deck)
-        pipeline = pipeline_for(chosen.game, chosen.setup, here, reader=reader)
+        slapped = chosen.game.expects(chosen.game.start(chosen.setup)).slaps
+        hands = HandWatcher(here, timed=slapped, shutter=clip.shutter)
+        pipeline = pipeline_for(chosen.game, chosen.setup, here, reader=reader, hands=hands)
         evidence = attended(pipeline, clip.assumed)
+        pipeline.hands = RowDoubt(pipeline.hands, here, clip.shutter)
         pieces = _with_bar(pieces_of(video, args), video.info.duration_ns)
         for watched in watch(evidence.witness.pieces(pieces), pipeline, match):
             refused += watched.refused
@@ -118,9 +122,10 @@ def _watch_slaps(path: Path, args: argparse.Namespace) -> None:
         here = table.scaled_to(video.info.size_px)
         spots = frozenset(spot.pile for spot in here.piles if spot.pile.kind == SPOT_KIND)
         slapped = spots or frozenset(spot.pile for spot in here.piles)
-        hands = HandWatcher(here, timed=slapped)
+        hands = HandWatcher(here, timed=slapped, shutter=clip.shutter)
         pipeline = Pipeline(here, here.layout(), reader, hands, slapped=slapped)
         evidence = attended(pipeline, clip.assumed)
+        pipeline.hands = RowDoubt(pipeline.hands, here, clip.shutter)
         pieces = _with_bar(pieces_of(video, args), video.info.duration_ns)
         for looked in pipeline.watch(evidence.witness.pieces(pieces)):
             for telling in looked.tellings:
