@@ -99,9 +99,9 @@ def read_written(path: Path) -> tuple[Header, list[Line]]:
                 lines.append(Line(number, line))
         except BadInput as bad:
             raise BadInput(f"{path}: line {number}: {bad}") from bad
-    for line in lines:
-        if line.event.provisional:
-            raise BadInput.of(f"{path}: line {line.number}: event", "one that a later line confirms", "provisional")
+    for told in lines:
+        if told.event.provisional:
+            raise BadInput.of(f"{path}: line {told.number}: event", "one that a later line confirms", "provisional")
     if header is None or not lines:
         raise BadInput.of(str(path), "a recording's first line, and events", "no recording" if not header else "none")
     if lines[-1].event.at.at_ns > LONGEST_S * 1e9:
