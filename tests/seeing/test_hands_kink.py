@@ -41,6 +41,19 @@ def test_a_hand_that_is_laid_down_is_not_taken_for_a_slap() -> None:
     assert kink.gentle > 0.5 or kink.misfit > 1.0 or kink.sd_s > 0.004
 
 
+@pytest.mark.parametrize("stops_s", [0.12, 0.2, 0.3])
+def test_a_hand_that_slows_down_by_itself_over_the_pile_is_told_from_one_that_is_stopped(stops_s: float) -> None:
+    rng = np.random.default_rng(4)
+    at = (np.arange(14) - 9) / 60.0
+    gentle = []
+    for _ in range(12):
+        to_go = np.maximum(rng.uniform(0, 1 / 60) - at, 0.0)
+        moved = 0.5 * 2200.0 / stops_s * to_go**2 + rng.normal(0, 0.3, 14)
+        sd = np.hypot(0.3, 0.03 * np.abs(moved))
+        gentle.append(fit(Track(at[:, None], moved[:, None], sd[:, None]), -0.05, 0.04).gentle)
+    assert np.median(gentle) > 0.6
+
+
 def test_a_patch_is_found_again_to_a_tenth_of_a_pixel() -> None:
     rng = np.random.default_rng(2)
     scene = cv2.GaussianBlur(rng.normal(0, 60, (240, 320)).astype(np.float32), (0, 0), 3) * 4 + 120

@@ -17,7 +17,7 @@ def _hand(error_ms: float | None, sd_ms: float = 3.0, clip: int = 1) -> slaps.Ha
 
 
 def _clip(*hands: slaps.HandResult) -> slaps.ClipResult:
-    return slaps.ClipResult(hands, True, True, None, ((10.0, 0.999),), 0, len(hands), 100.0, 50)
+    return slaps.ClipResult(hands, True, True, None, ((10.0, 0.999),), 0, 0, len(hands), 100.0, 50)
 
 
 def test_figures_of_known_errors() -> None:
@@ -68,3 +68,12 @@ def test_one_rendered_clip_goes_all_the_way(capsys: pytest.CaptureFixture[str], 
     assert set(figures["by_fps"]) == {"60"}
     for name in ("timed", "coverage95", "right_at_10ms", "called", "false_slaps", "stepping_rmse_ms", "worst_family"):
         assert name in figures
+
+
+def test_a_slap_that_was_taken_back_is_counted_apart_from_one_that_stands() -> None:
+    hand = _hand(0.0)
+    stands = slaps.ClipResult((hand,), True, True, None, (), 1, 0, 1, 100.0, 50)
+    taken_back = slaps.ClipResult((hand,), True, True, None, (), 0, 1, 1, 100.0, 50)
+    figures = slaps.report([stands, taken_back, taken_back, taken_back])
+    assert figures["false_slaps"] == pytest.approx(250)
+    assert figures["false_slaps_at_first"] == pytest.approx(1000)

@@ -95,6 +95,30 @@ def test_a_slap_is_told_in_order_and_timed_between_frames(fps: float, contact_s:
     assert 1.0 < contact.speed_mps < 2.4
 
 
+def test_a_hand_that_is_held_over_the_pile_first_has_landed_when_it_comes_down() -> None:
+    rng = np.random.default_rng(5)
+    top, arm = _top(rng), _arm(rng)
+    fps, down_s = 60.0, 0.75
+    watcher = HandWatcher(_table())
+    told = []
+    for k in range(int(1.2 * fps)):
+        at_s = k / fps
+        # It comes over the pile, 90 mm high under a camera at 1300 mm, stops there, and falls at 1.5 m/s.
+        to_go = 1200 * PX_PER_MM * max(0.0, 0.4 - at_s)
+        height = min(90.0, 1500.0 * max(0.0, down_s - at_s))
+        bigger = 1300 / (1300 - height)
+        image = _picture(top, arm, min(to_go, 400.0), False)
+        raised = np.array([[bigger, 0, SIZE[0] / 2 * (1 - bigger)], [0, bigger, 60 - 60 * bigger]])
+        image = cv2.warpAffine(image, raised, SIZE, borderMode=cv2.BORDER_REPLICATE) if at_s > 0.15 else image
+        image = np.clip(image + rng.normal(0, 1.5, image.shape), 0, 255).astype(np.uint8)
+        told += [news for news in watcher.watch(Frame(round(at_s * 1e9), 0, image, k)) if isinstance(news, Contact)]
+    last = told[-1]
+    assert abs(last.at.at_ns / 1e9 - down_s) < 2.5 * last.at.sd_ns / 1e9
+    assert last.at.sd_ns < 20e6
+    if len(told) > 1:
+        assert last.instead_of == told[-2].rest_ns
+
+
 def test_an_arm_over_a_pile_hides_it() -> None:
     watcher = HandWatcher(_table())
     hidden = []

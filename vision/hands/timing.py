@@ -15,6 +15,7 @@ from vision.hands.background import Background
 from vision.hands.kink import Kink, Track, fit
 from vision.hands.pixels import Array, Grey, Image, Mask
 from vision.hands.register import Affine, Patch, Placed, identity, pyramid, shifted
+from vision.hands.stepping import Stepped, stepped
 
 #: How far back from rest the arm is followed, and how much of the approach is fitted.
 LOOK_BACK_S = 0.52
@@ -77,6 +78,8 @@ class Timed:
     speed_mmps: float
     likeness: float = 0.0
     """How like the arm was to its picture at rest while it moved, 1 at best."""
+    by_pictures: bool = False
+    """Not trusted, but its instant rests on the first picture in which the arm lay still, and so does its doubt."""
 
     @property
     def travel_mm(self) -> float:
@@ -180,8 +183,38 @@ class Follower:
             return _lost(at_rest, "too little of the arm is seen at rest")
         if looks[max(guesses)].at_ns <= before_ns:
             return _lost(at_rest, UNMOVED)
-        tried = [self._time_from(arm, rest, since, arm_at) for since in guesses]
-        best = _agreed(tried)
+        step = self._stepped(arm, rest)
+        if step is None or step.share < _STEPPED_SHARE:
+            tried = [self._time_from(arm, rest, since, arm_at) for since in guesses]
+            return self._or_hand(arm, rest, _agreed(tried))
+        tried = [self._time_from(arm, rest, since, arm_at) for since in self._guesses_by(step, rest)]
+        fitting = [timed for timed in tried if timed.kink is not None and _fits(timed, step)]
+        best = self._or_hand(arm, rest, _agreed(fitting or tried))
+        return _with_pictures(best, step)
+
+    def _stepped(self, arm: Arm, rest: int) -> Stepped | None:
+        """The first picture in which the arm lay as it does in picture ``rest``."""
+        first = next(k for k in range(rest + 1) if self.looks[rest].at_ns - self.looks[k].at_ns <= LOOK_BACK_S * 1e9)
+        looks = self.looks[first : rest + 1]
+        if len(looks) < 3:
+            return None
+        return stepped(
+            [look.picture for look in looks], [look.at_ns for look in looks], arm.mask, self.background.noise
+        )
+
+    def _guesses_by(self, step: Stepped, rest: int) -> list[int]:
+        """The last picture in which the arm still moved: before it was near, and before it lay still."""
+        guesses: list[int] = []
+        for at_ns in (step.near_ns, step.at_ns):
+            moving = at_ns - step.step_ns // 4
+            if not guesses or moving - self.looks[guesses[-1]].at_ns > _SAME_GUESS_NS:
+                guesses.append(max((k for k in range(rest) if self.looks[k].at_ns < moving), default=0))
+        return guesses
+
+    def _or_hand(self, arm: Arm, rest: int, best: Timed) -> Timed:
+        """The contact of the hand alone where it came down after its arm, and is seen to."""
+        if not arm.whole:
+            return best
         hand = self._hand_alone(arm, rest, best)
         if hand is None or hand.kink is None or best.kink is None:
             return best
@@ -189,7 +222,7 @@ class Follower:
         sure = 2.5 * math.hypot(hand.at.sd_ns, best.at.sd_ns)
         if later < sure or hand.likeness < _FLICK_LIKE or not _flicked(hand):
             return best
-        if arm.whole and hand.kink.misfit < _FLICK_MISFIT and hand.at.sd_ns < 6_000_000:
+        if hand.kink.misfit < _FLICK_MISFIT and hand.at.sd_ns < 6_000_000:
             # It flicked from the wrist: the arm had come to rest before.
             at = Instant(hand.at.at_ns, _wider(hand.at.sd_ns, _FLICK_SD_NS))
             return replace(hand, trusted=True, reason="", at=at)
@@ -479,6 +512,46 @@ def _judge(track: Track, times: NDArray[np.int64], at_rest_ns: int) -> Timed:
     return Timed(at, not reason, reason, full, times, track.moved_mm, speed)
 
 
+def _fits(timed: Timed, step: Stepped) -> bool:
+    """Whether a contact can have been followed by what was seen in the pictures."""
+    settles = _SETTLES_NS * (3 if timed.likeness > _SURE_LIKE else 1)
+    return min(step.before_ns, step.far_ns) - settles <= timed.at.at_ns <= step.after_ns
+
+
+def _by_pictures(step: Stepped) -> Instant:
+    """The contact from the pictures in which the arm was first near its rest, and at rest."""
+    late = step.at_ns - _LATE_SHARE * step.step_ns - _LATE_NS
+    early = step.near_ns - _EARLY_SHARE * step.step_ns
+    slides = max(late - early - _AT_ONCE_NS, 0.0)
+    at = min(late, early + _AT_ONCE_NS / 2) - _SLIDES_SHARE * slides
+    sd = math.hypot(_STEPPED_SD_NS, _STEPPED_SHARE_SD * step.step_ns, _SPREAD_SD * step.spread_ns, _SLIDES_SD * slides)
+    return Instant(round(at), round(sd))
+
+
+def _with_pictures(timed: Timed, step: Stepped) -> Timed:
+    """A contact that was followed, checked against the pictures in which the arm first lay still; or these alone."""
+    pictures = _by_pictures(step)
+    if timed.kink is None or timed.likeness < _LEAST_LIKE or not _fits(timed, step):
+        reason = timed.reason if not timed.trusted else "it lay still at another time"
+        off = 0 if not timed.trusted else abs(timed.at.at_ns - pictures.at_ns) // 3
+        at = Instant(pictures.at_ns, _wider(pictures.sd_ns, off))
+        return replace(timed, at=at, trusted=False, reason=reason, kink=None, by_pictures=True)
+    smooth = timed.reason == SMOOTH or timed.kink.gentle > 0.5
+    if smooth and timed.likeness > _TRUSTED_LIKE:
+        return timed
+    if timed.trusted:
+        # It would have slid on for so long: possible, but so is a picture followed wrongly.
+        slid = max(step.at_ns - timed.at.at_ns - _SLID_NS, 0)
+        doubt = _SLID_SD[0] if timed.likeness < _SLID_LIKE else _SLID_SD[1]
+        return replace(timed, at=Instant(timed.at.at_ns, _wider(timed.at.sd_ns, round(doubt * slid))))
+    # Followed badly: as good a witness as the pictures, no better.
+    followed = _wider(timed.at.sd_ns, _UNCHECKED_SD_NS)
+    weight = pictures.sd_ns**2 / (pictures.sd_ns**2 + followed**2)
+    mean = round(pictures.at_ns + weight * (timed.at.at_ns - pictures.at_ns))
+    spread = _wider(round(pictures.sd_ns * math.sqrt(1 - weight)), abs(timed.at.at_ns - pictures.at_ns) // 3)
+    return replace(timed, at=Instant(mean, spread), by_pictures=True)
+
+
 def _possible(found: Placed) -> bool:
     """Whether an arm can have turned and grown so."""
     size = math.sqrt(max(float(np.linalg.det(found.warp[:, :2])), 1e-6)) - 1
@@ -541,6 +614,20 @@ _MISFIT_STEP_S = 1 / 60
 _SURE_LIKE_SPARSE, _SPARSE_NS, _SPARSE_SD_NS = 0.85, 25_000_000, 13_000_000
 #: A likeness of 0 would add this to the doubt.
 _UNLIKE_NS = 8_000_000
+#: A first picture at rest is worth something where of the windows that moved so many came then. It comes late by a
+#: share of the time between pictures and by so much (arrest and shutter); that of being near by a share. A hand that
+#: rests no later after it was near than this did not slide; else contact was earlier by a share of how much later.
+_STEPPED_SHARE, _LATE_SHARE, _LATE_NS, _EARLY_SHARE = 0.35, 0.3, 5_000_000, 0.8
+_AT_ONCE_NS, _SLIDES_SHARE = 12_000_000, 0.3
+#: The doubt: by itself, shares of the time between pictures, of the spread of the windows' arrivals, and of the time
+#: it slid; and that of a contact that was followed badly. Set on the hands of 7 development clips at 60 fps.
+_STEPPED_SD_NS, _STEPPED_SHARE_SD, _SPREAD_SD, _SLIDES_SD = 5_000_000, 0.25, 0.1, 0.6
+_UNCHECKED_SD_NS = 8_000_000
+#: A contact that lies longer than this before the arm lay still is doubted by a share of what is more: below a
+#: likeness, and above it.
+_SLID_NS, _SLID_LIKE, _SLID_SD = 25_000_000, 0.82, (0.4, 0.15)
+#: A hand slides, and a long shutter shows it moving, so long after contact; where it was alike all the way, thrice.
+_SETTLES_NS, _SURE_LIKE = 12_000_000, 0.8
 #: The reason where an arm did not move since it was last timed.
 UNMOVED = "it has not moved"
 #: The reason where a hand stopped by itself.

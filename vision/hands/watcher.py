@@ -18,6 +18,7 @@ from vision.hands.arms import ArmFinder, ArmShape, Lane, nearest_seat
 from vision.hands.background import Background
 from vision.hands.news import Contact, Gone, HandNews, HandSeen, Lift, Reached
 from vision.hands.pixels import Array, Image, Mask
+from vision.hands.stepping import lay
 from vision.hands.timing import SMOOTH, UNMOVED, Arm, Follower, Look, Shutter, Timed
 from vision.table import Table
 
@@ -64,6 +65,9 @@ class _Track:
     rests_at: Pile | None = None
     timed_ns: int = 0
     """When its contact was last measured."""
+    rested: Look | None = None
+    rested_seat: Seat | None = None
+    """The picture in which it was last told to lie at the pile, and as whose."""
     reached: set[Pile] = field(default_factory=set)
 
 
@@ -330,7 +334,7 @@ class HandWatcher:
         track.at_pile = min(near, key=lambda pair: pair[0])[1] if near else None
         if track.rests_at is not None and track.at_pile != track.rests_at:
             news.append(Lift(hand=track.hand, seat=track.seat, pile=track.rests_at, at=frame.at))
-            track.rests_at = None
+            track.rests_at = track.rested = None
             track.moved = True
         for pile in list(track.reached):
             if pile not in track.over:
@@ -367,12 +371,16 @@ class HandWatcher:
             timed = self._time(track, len(self._looks) - 1)
             if timed.reason == UNMOVED:
                 continue
-            if rested == track.at_pile and timed.kink is not None and timed.travel_mm < _STIRS_MM:
+            before = track.rested if rested == track.at_pile else None
+            if before is not None and not self._came_anew(track, timed, before):
                 continue  # others moved about it, it did not
+            if before is not None and (frame.at_ns - before.at_ns > _HELD_NS or track.rested_seat != track.seat):
+                before = None
+            track.rested, track.rested_seat = self._looks[-1], track.seat
             self.measured[track.hand, frame.at_ns] = timed
             track.timed_ns = frame.at_ns
             at = timed.at
-            if timed.kink is None or not timed.trusted:
+            if not (timed.trusted or timed.by_pictures):
                 followed = timed.kink is not None and timed.speed_mmps > _CAME_MMPS
                 rough = max(at.sd_ns, _ROUGH_NS if followed else _LOST_NS)
                 at = Instant(at.at_ns if timed.kink is not None else track.still_since_ns, rough)
@@ -387,9 +395,29 @@ class HandWatcher:
                     trusted=timed.trusted,
                     reason=timed.reason,
                     rest_ns=frame.at_ns,
+                    instead_of=None if before is None else before.at_ns,
                 )
             )
         return news
+
+    def _came_anew(self, track: _Track, timed: Timed, before: Look) -> bool:
+        """Whether a hand that had come to rest at the pile was held there only, and comes down now.
+
+        Held higher, or aside, it is not where it lies now; one that tapped twice, or was stirred, is.
+        """
+        if not (timed.trusted or timed.by_pictures):
+            return False
+        assert self._follower is not None
+        follower = self._follower[1]
+        rest = len(self._looks) - 1
+        arm = self._arm(track.shape, follower, rest)
+        mask = arm.mask
+        if arm.whole:
+            hand = np.zeros_like(mask)
+            cv2.circle(hand, (round(arm.tip[0]), round(arm.tip[1])), round(_PALM_MM * arm.px_per_mm), 255, -1)
+            mask = cv2.bitwise_and(mask, hand)
+        lay_before = lay(before.picture, self._looks[rest].picture, mask, follower.background.noise)
+        return lay_before is not None and (lay_before.in_place < _IN_PLACE or lay_before.bigger > _HELD_HIGHER)
 
     def _time(self, track: _Track, rest: int) -> Timed:
         assert self._sizes is not None
@@ -478,8 +506,11 @@ _ROUGH_NS = 40_000_000
 _LOST_NS, _CAME_MMPS = 90_000_000, 500.0
 #: An arm that rests lies within this of where it lay before (entry and tip together).
 _SAME_ARM_MM = 160.0
-#: A hand that rests may be stirred so far by others without having come anew.
-_STIRS_MM = 14.0
+#: Nobody holds a hand over the pile for longer before it strikes: what comes later is another slap.
+_HELD_NS = 1_000_000_000
+#: Where fewer of a hand's windows than this lay where they lie now, or it was bigger by more than this, it has come
+#: anew: 20 mm higher is 1.5 % bigger under a camera at 1300 mm. A hand from its tip to the wrist.
+_IN_PLACE, _HELD_HIGHER, _PALM_MM = 0.3, 0.015, 115.0
 #: A hand from wrist to tip.
 _HAND_MM = 190.0
 #: What counts as a strong change (grey levels), and how much of it shows that a hand moved anew.
