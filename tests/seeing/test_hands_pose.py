@@ -7,10 +7,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from vision.benches.hand_poses import figures, hand_picture
+from vision.benches.hand_poses import Pose, figures, hand_picture, pose_in, pose_of
 from vision.detectors.palms import INDEX, MIDDLE, PINKY, RING, THUMB, Hand, PalmDetector
 from vision.films.arms import Pose as Held
-from vision.hands.pose import Pose, pose_in, pose_of
 
 ROOTS = {INDEX: -25.0, MIDDLE: 0.0, RING: 20.0, PINKY: 38.0}
 
@@ -55,6 +54,7 @@ def test_a_picture_with_a_flat_hand_is_told_so_and_elsewhere_nothing_is(finder: 
     assert pose_of(image, box, finder) is Pose.FLAT
     assert pose_of(image, (0, 0, 40, 40), finder) is None
     assert pose_of(image, (900, 900, 950, 950), finder) is None
+    assert pose_of(image, (-200, -200, -100, -100), finder) is None
 
 
 def test_the_bench_counts_what_was_said_of_poses_that_have_no_name_as_wrong() -> None:
