@@ -59,7 +59,11 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Review one after another."""
+    if len(args.videos) > 1 and args.write_table is not None:
+        raise BadInput.of("--write-table", "one video, whose table it keeps", f"{len(args.videos)} videos")
     for path in args.videos:
+        if len(args.videos) > 1 and not args.json:
+            _say(f"{path}:")
         if not path.exists():
             raise BadInput.of(str(path), "a video or a folder of pictures", "no such file")
         if path.is_dir():
