@@ -32,7 +32,8 @@ UNSEEN = ("vfr", *ONLY_HEARD)
 def still(name: str, seed: int) -> Picture:
     """(225, 400, 3) uint8 BGR: a telling moment of a film under that condition, as a player of films shows it."""
     shot = Shoot(FilmOrder("snap", seed, seconds=SECONDS, size_px=TAKEN_PX, condition=name, players=2, sound=False))
-    at_s = shot.script.contacts[0].at_s + 0.04
+    contacts = shot.script.contacts
+    at_s = contacts[0].at_s + 0.04 if contacts else shot.script.duration_s / 2
     if shot.sensor.balances:
         steps = [(abs(shot.sensor.warmth(t)), t) for t in np.arange(2.0, shot.script.duration_s - 1, 0.5).tolist()]
         at_s = max(steps)[1]

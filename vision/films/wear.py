@@ -75,8 +75,8 @@ class Wear:
         rng = np.random.default_rng([self._seed, 0xED6E, int(face_up), zlib.crc32(card.encode())])
         colour, mask = art.astype(np.float32), corner_mask()
         inside = (mask > 127).astype(np.uint8)
-        edge_mm = cv2.distanceTransform(cv2.copyMakeBorder(inside, 1, 1, 1, 1, cv2.BORDER_CONSTANT, value=0), 2, 5)
-        edge_mm = edge_mm[1:-1, 1:-1] / PX_PER_MM
+        to_edge = cv2.distanceTransform(cv2.copyMakeBorder(inside, 1, 1, 1, 1, cv2.BORDER_CONSTANT, value=0), 2, 5)
+        edge_mm = np.asarray(to_edge[1:-1, 1:-1] / PX_PER_MM, np.float32)
         corner_mm = self._from_corners()
         # Corners rub off first; along an edge some places are rubbed through and others hardly touched.
         reach = (0.35 + 1.1 * np.abs(_cloud(rng, 14)) + 1.3 * np.exp(-corner_mm / 5)) * self._share
