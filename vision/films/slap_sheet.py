@@ -23,7 +23,7 @@ TILE_PX = (320, 180)
 ROW_TILES = 3
 """Pictures a clip: before the first contact, just before the last one, and at rest."""
 
-_PLAIN = SlapSpec(fps=60, hands=3, strike=None, shutter_s=1 / 250, sound=False)
+_PLAIN = SlapSpec(fps=30, hands=3, strike=None, shutter_s=1 / 250, sound=False)
 
 
 def clips() -> list[tuple[str, SlapSpec, int]]:
@@ -54,10 +54,12 @@ def tiles(spec: SlapSpec, seed: int) -> list[Picture]:
     rest = min(hand.lifts_ns for hand in clip.truth.hands)
     wanted = (min(arrivals) - 45e6, max(arrivals) - 8e6, (max(arrivals) + rest) / 2)
     kept: list[Picture] = []
-    last = None
+    last: Picture | None = None
     for frame in clip.frames():
-        while len(kept) < ROW_TILES and frame.at_ns >= wanted[len(kept)]:
-            kept.append(last if last is not None else frame.image)
+        if frame.at_ns >= wanted[len(kept)] and last is not None:
+            kept.append(last)
+            if len(kept) == ROW_TILES:
+                break
         last = frame.image
     return [np.asarray(cv2.resize(each, TILE_PX, interpolation=cv2.INTER_AREA), np.uint8) for each in kept]
 
@@ -67,8 +69,9 @@ def sheet(columns: int = 2) -> Picture:
     strips = []
     for name, spec, seed in clips():
         strip = np.hstack(tiles(spec, seed))
-        for colour, thick in (((0, 0, 0), 3), ((255, 255, 255), 1)):
-            cv2.putText(strip, name, (6, TILE_PX[1] - 8), cv2.FONT_HERSHEY_SIMPLEX, 0.45, colour, thick, cv2.LINE_AA)
+        cv2.rectangle(strip, (0, TILE_PX[1] - 22), (12 + 9 * len(name), TILE_PX[1]), (0, 0, 0), -1)
+        at = (6, TILE_PX[1] - 7)
+        cv2.putText(strip, name, at, cv2.FONT_HERSHEY_SIMPLEX, 0.45, (255, 255, 255), 1, cv2.LINE_AA)
         strips.append(strip)
     while len(strips) % columns:
         strips.append(np.zeros_like(strips[0]))
@@ -81,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Draw the contact sheet of the slap clips.")
     parser.add_argument("out", type=Path)
     given = parser.parse_args(arguments)
-    done, data = cv2.imencode(".jpg", sheet(), [cv2.IMWRITE_JPEG_QUALITY, 84])
+    done, data = cv2.imencode(".jpg", sheet(), [cv2.IMWRITE_JPEG_QUALITY, 74])
     if not done:
         raise OSError(f"expected to encode {given.out}, but the encoder refused")
     given.out.write_bytes(data.tobytes())
