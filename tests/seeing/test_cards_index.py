@@ -141,7 +141,10 @@ def test_an_index_belongs_to_its_card_and_not_to_the_next_in_the_fan(upside_down
 def test_the_two_indices_of_a_card_are_one_card_and_tell_its_quad() -> None:
     ends = [corner(TURNED), corner(TURNED, upside_down=True)]
     assert [sorted(group) for group in together(ends, None)] == [[0, 1]]
-    assert iou(quad_of(ends, None), TURNED) > 0.9
+    told = quad_of(ends, None)
+    assert told is not None
+    assert iou(told, TURNED) > 0.9
+    assert quad_of(ends[:1], None) is None
     assert joint(ends)[1] > 0.85
 
 

@@ -135,26 +135,24 @@ def belongs(corner: Corner, quad: NDArray[np.float32]) -> float:
     return float(np.hypot(*off) / np.sqrt(2))
 
 
-def quad_of(corners: Sequence[Corner], side_px: float | None) -> NDArray[np.float32]:
-    """The quad (4, 2) of the card of which these are two or more indices, at opposite ends; else of the first's."""
+def quad_of(corners: Sequence[Corner], side_px: float | None) -> NDArray[np.float32] | None:
+    """The quad (4, 2) of the card of which two of these are indices at opposite corners; None where none are.
+
+    Two at the same side of a card leave open which side it is.
+    """
+    left, top, right, bottom = INDEX
     for one in corners:
         for other in corners:
             apart = other.middle - one.middle
-            along = float(apart @ one.down)
-            if float(one.down @ other.down) < 0 and along > 0.3 * _height(one, side_px):
-                left, top, right, bottom = INDEX
-                height = along / (1 - top - bottom)
-                sideways = float(apart @ one.right)
-                middle = (one.middle + other.middle) / 2
-                width = height * ASPECT
-                if abs(sideways) > 0.5 * width * (1 - left - right):
-                    width = abs(sideways) / (1 - left - right)
-                else:  # both on one side of the card: its middle lies to the right of them
-                    middle = middle + one.right * width * (1 - left - right) / 2
-                down, across = one.down * height / 2, one.right * width / 2
-                corners_of = [middle - across - down, middle + across - down, middle + across + down]
-                return np.asarray(np.stack([*corners_of, middle - across + down]), np.float32)
-    return np.asarray(cards_at(corners[0].box, side_px)[0], np.float32)
+            along, sideways = float(apart @ one.down), float(apart @ one.right)
+            height, width = along / (1 - top - bottom), abs(sideways) / (1 - left - right)
+            if float(one.down @ other.down) > 0 or along < 0.3 * _height(one, side_px) or width < 0.4 * height:
+                continue
+            middle = (one.middle + other.middle) / 2
+            down, across = one.down * height / 2, one.right * width / 2
+            quad = [middle - across - down, middle + across - down, middle + across + down, middle - across + down]
+            return np.asarray(np.stack(quad), np.float32)
+    return None
 
 
 def _height(corner: Corner, side_px: float | None) -> float:

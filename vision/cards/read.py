@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from vision.cards.deck import Deck, DeckNamer
-from vision.cards.fans import Corner, belongs, is_of_size, joint, quad_of, together
+from vision.cards.fans import Corner, belongs, cards_at, is_of_size, joint, quad_of, together
 from vision.cards.fans import card_side_px as card_side_px_of
 from vision.cards.find import CardFinder
 from vision.cards.index import IndexReader
@@ -71,7 +72,7 @@ class CardReader:
         joined = self._with_corners(image, seen, self._finder.corners(image, side), side)
         # What lies under others and shows no more than an index that can't be named is a card nevertheless.
         glimpsed = [one for one in joined[len(seen) :] if one.card is None]
-        return (*settled([one for one in joined if one not in glimpsed]), *glimpsed)
+        return (*settled([one for one in joined if one not in glimpsed], len(seen)), *glimpsed)
 
     def find(self, image: NDArray[np.uint8], card_side_px: float | None = None) -> Detections:
         """What the finder finds in ``image``, before anything is named."""
@@ -106,11 +107,20 @@ class CardReader:
             alternatives = likeliest(classes, joint(group))
             card, confidence = alternatives[0]
             sure = card != NOTHING and confidence >= least
-            quad = quad_of(group, side_px)
-            k = _place_of(group, quad, joined)
-            if k is None or (sure and k in agreed and joined[k].card != card):
+            exact = quad_of(group, side_px)
+            quad = _quad_among(group[0], side_px, joined) if exact is None else exact
+            k = _place_of(group, quad, exact is not None, joined)
+            same = [j for j, one in enumerate(joined) if _guess(one) == card and _on(one.quad, group, SAME_GROWN)]
+            if same:  # another index of a card that is known, however loosely its quad fits
+                agreed.update(same)
+                for j in same if sure else ():
+                    loose = exact is not None and iou(exact, joined[j].quad) < SAME_QUAD
+                    place = quad if loose else joined[j].quad
+                    surer = max(confidence, joined[j].confidence)
+                    joined[j] = replace(joined[j], card=card, confidence=surer, quad=place)
+            elif k is None or (sure and k in agreed and joined[k].card != card):
                 score = max(corner.score for corner in group)
-                if sure or score >= UNNAMED_SCORE:
+                if sure or (score >= UNNAMED_SCORE and _is_alone(group, joined)):
                     named = card if sure else None
                     agreed.add(len(joined))
                     joined.append(SeenCard(named, "up", confidence, quad, alternatives, score))
@@ -190,8 +200,18 @@ NO_INDEX = 0.5
 #: An index that can't be named shows that a card is there, where the detector is as sure of it as this.
 UNNAMED_SCORE = 0.5
 
-#: IoU above which a card whose both ends show is one that was found.
-SAME_QUAD = 0.65
+#: By how much the card of a right index must agree better with what was found than that of a left one: most
+#: decks print the left one only (and its like at the other end).
+RIGHT_INDEX_AGREES = 0.15
+
+#: IoU above which a card whose both ends show is one that was found, and one that shows an index is an unread one.
+SAME_QUAD, LOOSE_QUAD = 0.65, 0.45
+
+#: An index of a card that is named already may lie off its quad by so much of its size: quads are loose.
+SAME_GROWN = 1.2
+
+#: An index that can't be named, this near to where a card prints one, is most likely that card's own.
+MAY_BE_ITS_OWN = 3.5
 
 #: By how much more an index must be sure than the whole card's reading that it contradicts.
 CLEARER = 0.1
@@ -214,16 +234,48 @@ def _may_hide_more(seen: tuple[SeenCard, ...]) -> bool:
     )
 
 
-def _place_of(group: Sequence[Corner], quad: NDArray[np.float32], cards: Sequence[SeenCard]) -> int | None:
+def _place_of(group: Sequence[Corner], quad: NDArray[np.float32], exact: bool, cards: Sequence[SeenCard]) -> int | None:
     """Which of the cards prints an index where these corners are; None where none does.
 
-    quad: of the card that the corners show. Where they show both ends of it, the whole of it must agree.
+    quad: of the card that the corners show. Where it is exact, the whole of it must agree.
     """
     off = [min(belongs(corner, one.quad) for corner in group) if one.face == "up" else np.inf for one in cards]
-    if any(float(corner.down @ group[0].down) < 0 for corner in group):
+    if exact:
         off = [away if iou(quad, one.quad) > SAME_QUAD else np.inf for away, one in zip(off, cards, strict=True)]
     best = int(np.argmin(off)) if off else 0
-    return best if off and off[best] < 1 else None
+    if off and off[best] < 1:
+        return best
+    # No index is printed just here, but it may be that the quad of an unread card is loose.
+    fits = [iou(quad, one.quad) if one.face == "up" and one.card is None else 0.0 for one in cards]
+    best = int(np.argmax(fits)) if fits else 0
+    return best if fits and fits[best] > LOOSE_QUAD else None
+
+
+def _quad_among(corner: Corner, side_px: float | None, cards: Sequence[SeenCard]) -> NDArray[np.float32]:
+    """The quad of the card that a single corner shows, which may be its left or its right index: as others agree."""
+    left, right = cards_at(corner.box, side_px)
+    near = [max((iou(candidate, one.quad) for one in cards), default=0.0) for candidate in (left, right)]
+    return right if near[1] > near[0] + RIGHT_INDEX_AGREES else left
+
+
+def _is_alone(group: Sequence[Corner], cards: Sequence[SeenCard]) -> bool:
+    """Whether corners lie on no card that was found, nor so near to where one prints its own that they may be it."""
+    up = [one for one in cards if one.face == "up"]
+    if any(_on(one.quad, group) for one in up):
+        return False
+    return all(belongs(corner, one.quad) > MAY_BE_ITS_OWN for corner in group for one in up)
+
+
+def _guess(one: SeenCard) -> str | None:
+    """What a card is named, or would be if it were surer."""
+    return one.card or (one.alternatives[0][0] if one.face == "up" and one.alternatives else None)
+
+
+def _on(quad: NDArray[np.float32], group: Sequence[Corner], grown: float = 1.0) -> bool:
+    """Whether one of the corners lies on a card, its quad grown about its middle."""
+    middle = quad.mean(axis=0)
+    outline = (middle + (quad - middle) * grown).astype(np.float32)
+    return any(cv2.pointPolygonTest(outline, tuple(corner.middle.tolist()), False) >= 0 for corner in group)
 
 
 def _doubted_if_covered(one: SeenCard, cards: Sequence[SeenCard]) -> SeenCard:

@@ -20,13 +20,17 @@ NAMED_COVERED, DOUBTFUL_COVERED, SAME_COVERED = 0.93, 0.5, 0.35
 RASTER = 64
 
 
-def settled(seen: Sequence[SeenCard]) -> tuple[SeenCard, ...]:
-    """Those that stand, in their order: the surest first claim their place, others what is left."""
+def settled(seen: Sequence[SeenCard], whole: int | None = None) -> tuple[SeenCard, ...]:
+    """Those that stand, in their order: the surest first claim their place, others what is left.
+
+    whole: how many of them, from the first, were seen as whole cards; those after them showed an index, so they lie
+    there however much others cover.
+    """
     order = sorted(range(len(seen)), key=lambda i: -_claim(seen[i]))
     kept: list[int] = []
     for i in order:
         others = [seen[j] for j in kept]
-        if not _is_taken(seen[i], others):
+        if not _is_taken(seen[i], others, whole is not None and i >= whole):
             kept.append(i)
     return tuple(seen[i] for i in sorted(kept))
 
@@ -38,7 +42,7 @@ def _claim(one: SeenCard) -> float:
     return one.score + (0.25 if one.face == "down" else 0.0)
 
 
-def _is_taken(one: SeenCard, others: Sequence[SeenCard]) -> bool:
+def _is_taken(one: SeenCard, others: Sequence[SeenCard], shows_index: bool) -> bool:
     near = [other for other in others if overlap_area(one.quad, other.quad) > 0]
     if not near:
         return False
@@ -48,7 +52,7 @@ def _is_taken(one: SeenCard, others: Sequence[SeenCard]) -> bool:
             smaller = min(own, area(other.quad))
             if other.card == one.card and overlap_area(one.quad, other.quad) > SAME_COVERED * smaller:
                 return True
-        return covered(one.quad, [other.quad for other in near if other.card]) > NAMED_COVERED
+        return not shows_index and covered(one.quad, [other.quad for other in near if other.card]) > NAMED_COVERED
     return covered(one.quad, [other.quad for other in near]) > DOUBTFUL_COVERED
 
 

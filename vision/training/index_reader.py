@@ -10,15 +10,17 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
+from vision.benches.labelled import Kind
 from vision.cards.fans import INDEX_SIZE_PX, index_crop
 from vision.cards.photo import open_photo
-from vision.cards.quads import iou
+from vision.cards.quads import iou, is_nearly_square
+from vision.cards.refine import refined
 from vision.training import classify
 from vision.training.cards_art import CARDS, Rng, Shelf
 from vision.training.classify import Plan, Pool, convolution, drawn, normalised, relit
 from vision.training.compose import compose, index_quads
 from vision.training.light import light, take
-from vision.training.photos import TOLD_ABOVE, Photo, in_a_mirror
+from vision.training.photos import TOLD_ABOVE, Photo, PhotoCard, in_a_mirror
 from vision.training.surfaces import Textures
 
 if TYPE_CHECKING:
@@ -41,6 +43,9 @@ NOTHINGS, UPSIDE_DOWN = 0.25, 0.6
 
 #: IoU above which a find is the labelled card itself, not one that lies on it.
 SAME_CARD = 0.6
+
+#: A labelled corner's middle lies no further than this from where its card prints it, in heights of an index.
+LABEL_OFF = 0.5
 
 #: Share of the tables on which cards lie on each other.
 CROWDED = 0.7
@@ -140,6 +145,7 @@ def _nothing(image: Image, index: npt.NDArray[np.floating], rng: Rng) -> Image:
 def photo_crops(photos: Sequence[Photo], rng: Rng, four: bool, may_be_mirrored: bool) -> list[tuple[Image, int]]:
     """Crops and classes from labelled photographs, of indices that no other card covers.
 
+    Where corners are labelled, their boxes say where an index is, else the quad fitted to the card's edges does.
     four: the deck prints its indices in all four corners. Of a set that `may_be_mirrored`, mirrored photographs are
     turned back, and those of which it can't be told are left out.
     """
@@ -147,16 +153,24 @@ def photo_crops(photos: Sequence[Photo], rng: Rng, four: bool, may_be_mirrored: 
     for photo in photos:
         if may_be_mirrored and abs(photo.upright_gain) < TOLD_ABOVE:
             continue
-        image, cards = open_photo(photo.path), photo.cards
-        if may_be_mirrored and photo.mirrored:
+        image, cards, flip = open_photo(photo.path), photo.cards, may_be_mirrored and photo.mirrored
+        if flip:
             image, cards = in_a_mirror(image, cards)
         for card in cards:
             if card.label not in CARDS[:52]:
                 continue
             others = [other.quad for other in cards if other is not card]
-            if not photo.mirrored:
+            if not flip:
                 others += [quad for quad in photo.all_found.quads if iou(quad, card.quad) < SAME_CARD]
-            for index in index_quads(card.quad.astype(np.float64), four):
+            middles = [
+                ((box[0] + box[2]) / 2, (box[1] + box[3]) / 2)
+                for label in photo.labels
+                if label.kind is Kind.CORNERS and label.card == card.label
+                for box in label.boxes
+            ]
+            if flip:
+                middles = [(image.shape[1] - 1 - x, y) for x, y in middles]
+            for index in _labelled_indices(image, card, middles, four):
                 middle = tuple(float(value) for value in index.mean(axis=0))
                 if any(cv2.pointPolygonTest(other.astype(np.float32), middle, False) >= 0 for other in others):
                     continue
@@ -168,6 +182,25 @@ def photo_crops(photos: Sequence[Photo], rng: Rng, four: bool, may_be_mirrored: 
                         crop = take(light(crop, rng, 0.7), rng, 0.4, scale=0.7)
                     crops.append((np.asarray(crop, np.uint8), number))
     return crops
+
+
+def _labelled_indices(
+    image: Image, card: PhotoCard, middles: Sequence[tuple[float, float]], four: bool
+) -> list[npt.NDArray[np.float64]]:
+    """Quads around a card's indices; none where it isn't sure which way the card lies."""
+    if is_nearly_square(card.quad):
+        return []
+    if not middles:
+        fitted, support = refined(image, card.quad)
+        return list(index_quads(fitted.astype(np.float64), four)) if support > 0 else []
+    printed = index_quads(card.quad.astype(np.float64), four=True)
+    out = []
+    for middle in middles:
+        nearest = min(printed, key=lambda index: float(np.hypot(*(index.mean(axis=0) - middle))))
+        away = np.array(middle) - nearest.mean(axis=0)
+        if float(np.hypot(*away)) < LABEL_OFF * float(np.linalg.norm(nearest[3] - nearest[0])):
+            out.append(nearest + away)
+    return out
 
 
 def batches(pools: Sequence[Pool], rng: np.random.Generator) -> Iterator[tuple[Any, Any]]:
