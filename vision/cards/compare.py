@@ -69,7 +69,10 @@ class Look:
     def turned(self) -> Look:
         """The same upside down."""
         return Look(
-            *(np.ascontiguousarray(plane[::-1, ::-1]) for plane in (self.colours, self.print_, self.smooth, self.paper))
+            np.ascontiguousarray(self.colours[::-1, ::-1]),
+            np.ascontiguousarray(self.print_[::-1, ::-1]),
+            np.ascontiguousarray(self.smooth[::-1, ::-1]),
+            np.ascontiguousarray(self.paper[::-1, ::-1]),
         )
 
 
@@ -131,8 +134,8 @@ def _fitted(told: Look, seen: Look) -> Plane:
 
 def _hues(colours: Plane, paper: NDArray[np.bool_]) -> Plane:
     """(68, 48, 2): red against green and blue against yellow, beside what is at the enrolled card's paper."""
-    white = np.maximum(np.median(colours[paper], axis=0), 0.05)
-    smooth = cv2.GaussianBlur(colours / white.astype(np.float32), (0, 0), 1.5)
+    white = np.asarray(np.maximum(np.median(colours[paper], axis=0), 0.05), np.float32)
+    smooth = cv2.GaussianBlur(np.asarray(colours / white, np.float32), (0, 0), 1.5)
     blue, green, red = (smooth[..., i] for i in range(3))
     bright = smooth.mean(axis=2) + DARK
     told = np.stack([(red - green) / bright, (blue - (red + green) / 2) / bright], axis=2)

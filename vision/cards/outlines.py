@@ -70,6 +70,13 @@ def _masks(small: NDArray[np.uint8]) -> list[NDArray[np.uint8]]:
         for shifted in (0.7, 1.0, 1.25):
             bright = cv2.threshold(channel, min(254.0, level * shifted), 255, cv2.THRESH_BINARY)[1]
             masks += [bright, cv2.bitwise_not(bright)]
+    # Where a dark floor shows beside the table, one level parts the two: cards part from the table at another.
+    level = cv2.threshold(grey, 0, 255, cv2.THRESH_OTSU)[0]
+    for side in (grey[grey > level], grey[grey <= level]):
+        if len(side):
+            parts = cv2.threshold(side, 0, 255, cv2.THRESH_OTSU)[0]
+            bright = cv2.threshold(grey, parts, 255, cv2.THRESH_BINARY)[1]
+            masks += [bright, cv2.bitwise_not(bright)]
     lab = cv2.cvtColor(small, cv2.COLOR_BGR2LAB).astype(np.float32)
     rim = np.concatenate([lab[:8].reshape(-1, 3), lab[-8:].reshape(-1, 3), lab[:, :8].reshape(-1, 3)])
     away = np.linalg.norm(lab - np.median(rim, axis=0), axis=2).clip(0, 255).astype(np.uint8)
