@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 SAMPLE_RATE = 48_000
 SOUND_BITS = 192_000
-"""Bits a second: at 96,000 one slap in twenty is smeared forward by up to 1.8 ms, at this rate none by 0.03."""
+"""Bits a second: at 96,000 one slap in twenty is smeared by up to 1.8 ms; at this rate and twice it, of 24 isolated
+slaps on hard wood three still were by 0.1 to 1.0 ms: the encoder's blocks, not its bits."""
 CLOCK = 90_000
 """Ticks a second of the films' own clock: any common frame rate is a whole number of them."""
 CODECS = {"h264": "libx264", "hevc": "libx265", "mjpeg": "mjpeg"}
