@@ -88,7 +88,7 @@ def tints(clip: SlapClip) -> float:
         np.median([corner[..., 0].mean() / corner[..., 2].mean() for corner in _corners(each.image)])
         for each in clip.rendered()
     ]
-    return 100 * (max(ratios) / min(ratios) - 1)
+    return 100 * float(max(ratios) / min(ratios) - 1)
 
 
 def flickers(clip: SlapClip) -> float:
