@@ -126,7 +126,7 @@ def _solved(basis: Array, moved: Array, sd: Array, prior: Array) -> tuple[Array,
     right = weighted.swapaxes(-1, -2) @ moved
     solved = np.linalg.solve(normal, right[..., None])[..., 0]
     left = (weight * moved**2).sum() - (right * solved).sum(axis=-1)
-    return left, np.linalg.slogdet(normal)[1] - np.log(prior).sum(), solved
+    return np.asarray(left), np.asarray(np.linalg.slogdet(normal)[1] - np.log(prior).sum()), np.asarray(solved)
 
 
 def _smooth_evidence(track: Track, grid: Array) -> float:

@@ -106,7 +106,7 @@ def _first_there(
     # Twice in a row: once may be chance.
     there[:, :-1] &= there[:, 1:]
     first = np.argmax(there, axis=1)
-    return first[first > 0]
+    return np.asarray(first[first > 0], dtype=np.intp)
 
 
 @dataclass(frozen=True, slots=True)

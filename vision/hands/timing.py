@@ -531,11 +531,14 @@ def _by_pictures(step: Stepped) -> Instant:
 def _with_pictures(timed: Timed, step: Stepped) -> Timed:
     """A contact that was followed, checked against the pictures in which the arm first lay still; or these alone."""
     pictures = _by_pictures(step)
-    if timed.kink is None or timed.likeness < _LEAST_LIKE or not _fits(timed, step):
-        reason = timed.reason if not timed.trusted else "it lay still at another time"
-        off = 0 if not timed.trusted else abs(timed.at.at_ns - pictures.at_ns) // 3
-        at = Instant(pictures.at_ns, _wider(pictures.sd_ns, off))
-        return replace(timed, at=at, trusted=False, reason=reason, kink=None, by_pictures=True)
+    fits = _fits(timed, step)
+    if timed.trusted and not fits:
+        # The windows may be another arm's that lies on it: neither is sure.
+        off = abs(timed.at.at_ns - pictures.at_ns) // 3
+        at = Instant(timed.at.at_ns, _wider(timed.at.sd_ns, off))
+        return replace(timed, at=at, trusted=False, reason="it lay still at another time", by_pictures=True)
+    if timed.kink is None or timed.likeness < _LEAST_LIKE or not fits:
+        return replace(timed, at=pictures, trusted=False, kink=None, by_pictures=True)
     smooth = timed.reason == SMOOTH or timed.kink.gentle > 0.5
     if smooth and timed.likeness > _TRUSTED_LIKE:
         return timed

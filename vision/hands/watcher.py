@@ -405,8 +405,8 @@ class HandWatcher:
 
         Held higher, or aside, it is not where it lies now; one that tapped twice, or was stirred, is.
         """
-        if not (timed.trusted or timed.by_pictures):
-            return False
+        if not (timed.trusted or (timed.by_pictures and timed.likeness > _STRUCK_LIKE)):
+            return False  # it leaves, or nothing was followed: no strike
         assert self._follower is not None
         follower = self._follower[1]
         rest = len(self._looks) - 1
@@ -506,6 +506,8 @@ _ROUGH_NS = 40_000_000
 _LOST_NS, _CAME_MMPS = 90_000_000, 500.0
 #: An arm that rests lies within this of where it lay before (entry and tip together).
 _SAME_ARM_MM = 160.0
+#: A strike is followed at least so well (correlation).
+_STRUCK_LIKE = 0.5
 #: Nobody holds a hand over the pile for longer before it strikes: what comes later is another slap.
 _HELD_NS = 1_000_000_000
 #: Where fewer of a hand's windows than this lay where they lie now, or it was bigger by more than this, it has come
