@@ -74,7 +74,7 @@ ASIDE = card((120, 80), 30)
     [
         pytest.param({90: (0.6, 1.1), 270: (0.7, 1.1)}, ("near", "far"), id="opposite each other"),
         pytest.param({95: (0.6, 1.1), 182: (0.7, 1.1), 355: (0.7, 1.0)}, ("near", "left", "right"), id="three sides"),
-        pytest.param({60: (0.6, 1.1), 120: (0.65, 1.1)}, ("near right", "near left"), id="two on one side"),
+        pytest.param({70: (0.6, 1.1), 125: (0.65, 1.1)}, ("near right", "near left"), id="two on one side"),
     ],
 )
 def test_piles_seats_and_scale_are_found(arms: dict[float, tuple[float, float]], names: tuple[str, ...]) -> None:

@@ -17,7 +17,7 @@ Mask = NDArray[np.uint8]
 #: Less than this share of the picture is no arm; gaps in its crossing of the border up to this share are one arm.
 _LEAST_SHARE, _GAP_SHARE = 0.003, 0.012
 #: A crossing of more than this share of the picture's shorter side is several arms, or somebody leaning in.
-WIDEST_SHARE = 0.42
+_WIDEST_SHARE = 0.5
 CELL = 4
 #: An arm that is seen for less of its length than this share of the shorter side tells no direction.
 _SHORTEST_SHARE = 0.12
@@ -27,7 +27,7 @@ _SHORTEST_SHARE = 0.12
 class Crossing:
     """One arm over the picture's border in one picture.
 
-    ``entry``: (x, y) pixels of the clip, the middle of where it crosses. ``wide_px``: how wide it is there.
+    ``entry``: (x, y) pixels of the clip, the middle of where it crosses. ``wide_px``: straight from end to end there.
     ``tip``: its farthest point; None where it touches another arm or is too short. ``arm_wide_px``: area over length.
     """
 
@@ -77,15 +77,18 @@ def arms_in(look: FirstLook) -> ArmsSeen:
             cover = cv2.dilate(part.astype(np.uint8), np.ones((CELL, CELL), np.uint8))[::CELL, ::CELL] > 0
             for middle, wide in runs:
                 entry = around[middle].astype(np.float64)
+                # Straight across: the border turns a corner under an arm that comes in there.
+                ends = around[(middle - wide // 2) % len(around)], around[(middle + wide // 2) % len(around)]
+                across = float(np.hypot(*(ends[0] - ends[1])))
                 tip, arm_wide = None, 0.0
-                if len(runs) == 1 and wide < WIDEST_SHARE * min(width, height):
+                if len(runs) == 1 and across < _WIDEST_SHARE * min(width, height):
                     tip, arm_wide = _reach(part, entry, _SHORTEST_SHARE * min(width, height))
                 crossings.append(
                     Crossing(
                         number,
                         int(at_ns),
                         (entry + 0.5) / look.scale - 0.5,
-                        wide / look.scale,
+                        across / look.scale,
                         None if tip is None else (tip + 0.5) / look.scale - 0.5,
                         arm_wide / look.scale,
                         cover,

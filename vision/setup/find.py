@@ -14,7 +14,7 @@ from referee.bad_input import BadInput
 from referee.cards import Pile
 from vision.detections import CARD_BACK, CARD_FACE, CARD_OUTLINE, Detections
 from vision.frame import Image
-from vision.setup.arms import CELL, WIDEST_SHARE, ArmsSeen, Crossing, arms_in
+from vision.setup.arms import CELL, ArmsSeen, Crossing, arms_in
 from vision.setup.outline import look_at_card
 from vision.setup.pictures import FirstLook
 from vision.setup.plane import CardLook, Plane, edges_of_table, plane_of_arms, plane_of_cards
@@ -33,13 +33,15 @@ _PALM_MM = 80.0
 #: A hand counts at a place within about this, mm.
 _AT_PLACE_MM = 60.0
 #: A hand in so many small pictures counts half; cards are where hands meet if hands come there this much.
-_STAYS, _CARDS_LIE = 4.0, 0.45
+_STAYS, _CARDS_LIE = 4.0, 0.25
 #: Arms whose ways to the pile differ by less are one player's; how sharply ways are told apart (degrees).
 _ONE_SEAT_DEG, _SPREAD_DEG = 30.0, 9.0
 #: A seat is one from which arms were at the pile for so long at least, and so long beside the busiest one.
 _LEAST_SEEN_NS, _LEAST_BESIDE = 160_000_000, 0.04
 #: An arm within this of the pile's middle is at it; others count so much for where players sit.
 _AT_PILE_MM, _ON_ITS_WAY = 45.0, 0.1
+#: What crosses the border over more than this is several arms: one that comes in aslant may be so wide, mm.
+_ONE_ARM_MM = 190.0
 #: The table is taken to reach no farther than this from its pile, mm.
 _FARTHEST_MM = 1500.0
 #: How far a rectangle's sides and corners may be from it for edges seen to be a table's.
@@ -247,7 +249,11 @@ def _seats(plane: Plane, arms: ArmsSeen, middle: Array, look: FirstLook) -> list
     size_px = look.size_px
     step_ns = float(np.median(np.diff(look.at_ns))) if len(look.at_ns) > 1 else 0.0
     least = max(2.0, _LEAST_SEEN_NS / max(step_ns, 1.0)) if step_ns else 1.0
-    narrow = [each for each in arms.crossings if each.wide_px < WIDEST_SHARE * min(size_px)]
+    narrow = [
+        each
+        for each in arms.crossings
+        if each.wide_px < _ONE_ARM_MM * plane.px_per_mm((float(each.entry[0]), float(each.entry[1])))
+    ]
     chosen: list[Crossing] = narrow or list(arms.crossings)
     entries_px = np.array([each.entry for each in chosen])
     entries = apply(plane.mm_from_px, entries_px)
