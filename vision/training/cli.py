@@ -65,6 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     index = commands.add_parser("index", help="train the reader of index corners for a while, resuming, and export it")
     _training(index, rate=1.5e-3, steps=4000)
     index.add_argument("--crops", type=Path, required=True, metavar="DIR", help="index-train-*.npz, index-real-train-*")
+    index.add_argument("--real-share", type=float, default=0.15, help="of the crops drawn, those from photographs")
     index.set_defaults(run=_index)
 
     detector = commands.add_parser("detector", help="train the detector for a while, resuming, and export it")
@@ -168,6 +169,7 @@ def _index(args: argparse.Namespace) -> int:
 
     plan = Plan(
         args.out, args.minutes, args.steps, (args.crops,), (args.crops,), start=args.start, rate=args.rate,
+        real_share=args.real_share,
         seed=args.seed, threads=args.threads,
     )  # fmt: skip
     export(train(plan, sys.stdout), args.out / "model.onnx")

@@ -204,13 +204,35 @@ def _labelled_indices(
 
 
 def batches(pools: Sequence[Pool], rng: np.random.Generator) -> Iterator[tuple[Any, Any]]:
-    """Endless relit batches: (n, 3, 80, 48) float32 normalised RGB and (n,) classes, as tensors."""
+    """Endless varied batches: (n, 3, 80, 48) float32 normalised RGB and (n,) classes, as tensors."""
     import torch
 
     while True:
         crops, classes = drawn(pools, rng)
-        told = relit(normalised(crops), rng, 1.5)
+        varied = np.stack([_varied(crop, rng) for crop in crops])
+        told = relit(normalised(varied), rng, 1.5)
         yield torch.from_numpy(np.ascontiguousarray(told)), torch.from_numpy(classes)
+
+
+def _varied(crop: Image, rng: Rng) -> Image:
+    """A crop cut a little otherwise, taken by a worse camera at times: soft, coarse, pale, noisy."""
+    tall, wide = crop.shape[:2]
+    turn, scale = np.deg2rad(rng.normal(0, 4)), np.exp(rng.normal(0, 0.07, 2))
+    linear = np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]]) * scale
+    middle = np.array([wide, tall]) / 2
+    shift = middle - linear @ middle + rng.normal(0, 0.03, 2) * tall
+    matrix = np.concatenate([linear, shift[:, None]], axis=1)
+    out = cv2.warpAffine(crop, matrix, (wide, tall), borderMode=cv2.BORDER_REPLICATE)
+    if rng.random() < 0.4:
+        share = rng.uniform(0.3, 0.9)
+        small = cv2.resize(out, None, fx=share, fy=share, interpolation=cv2.INTER_AREA)
+        out = cv2.resize(small, (wide, tall), interpolation=cv2.INTER_LINEAR)
+    if rng.random() < 0.3:
+        grey = out.mean(axis=2, keepdims=True)
+        out = (grey + (out - grey) * rng.uniform(0.2, 1.0)).astype(np.uint8)
+    if rng.random() < 0.3:
+        out = np.clip(out + rng.normal(0, rng.uniform(2, 10), out.shape), 0, 255).astype(np.uint8)
+    return np.asarray(out, np.uint8)
 
 
 def train(plan: Plan, log: Any = None) -> Path:
