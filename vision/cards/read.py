@@ -255,7 +255,7 @@ def _quad_among(corner: Corner, side_px: float | None, cards: Sequence[SeenCard]
     """The quad of the card that a single corner shows, which may be its left or its right index: as others agree."""
     left, right = cards_at(corner.box, side_px)
     near = [max((iou(candidate, one.quad) for one in cards), default=0.0) for candidate in (left, right)]
-    return right if near[1] > near[0] + RIGHT_INDEX_AGREES else left
+    return np.asarray(right if near[1] > near[0] + RIGHT_INDEX_AGREES else left, np.float32)
 
 
 def _is_alone(group: Sequence[Corner], cards: Sequence[SeenCard]) -> bool:

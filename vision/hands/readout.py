@@ -9,6 +9,7 @@ import numpy as np
 
 from referee.instant import Instant
 from vision.frame import Frame
+from vision.hands.layers import Overlap
 from vision.hands.news import Contact, HandNews, HandSeen
 from vision.hands.timing import Shutter
 from vision.pipeline import Hands
@@ -48,7 +49,7 @@ class RowDoubt:
         """Those over the table in the latest frame."""
         return self._hands.hands
 
-    def watch(self, frame: Frame) -> tuple[HandNews, ...]:
+    def watch(self, frame: Frame) -> tuple[HandNews | Overlap, ...]:
         """Take the next frame; what became known with it."""
         return tuple(self._widened(news) if isinstance(news, Contact) else news for news in self._hands.watch(frame))
 
