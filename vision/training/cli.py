@@ -177,7 +177,7 @@ def _index(args: argparse.Namespace) -> int:
 
 
 def _detector(args: argparse.Namespace) -> int:
-    from vision.training.detector import Plan, export, train
+    from vision.training.detector import Plan, export, export_ultralytics, train
 
     if args.start is None:
         raise ValueError("--start: expected ultralytics weights with oriented boxes to begin from, got none")
@@ -185,5 +185,7 @@ def _detector(args: argparse.Namespace) -> int:
         args.start, args.out, tuple(args.rendered), tuple(args.real), args.minutes, args.steps, side=args.side,
         rate=args.rate, zoomed=args.zoomed, frozen=args.frozen, seed=args.seed, threads=args.threads,
     )  # fmt: skip
-    export(args.start, train(plan, sys.stdout), args.out / "model.onnx")
+    checkpoint = train(plan, sys.stdout)
+    export(args.start, checkpoint, args.out / "model.onnx")
+    export_ultralytics(args.start, checkpoint, args.out / "model.pt")
     return 0

@@ -238,3 +238,15 @@ def export(start: Path, checkpoint: Path, onnx_file: Path, classes: Sequence[str
         opset_version=17,
         dynamo=False,
     )
+
+
+def export_ultralytics(start: Path, checkpoint: Path, pt_file: Path) -> None:
+    """Write the running mean of the weights as an ultralytics `.pt`, for its own predict and further training."""
+    net = load(start)
+    import torch
+
+    net.load_state_dict(torch.load(checkpoint, map_location="cpu", weights_only=True)["mean"])
+    net.names = dict(enumerate(CLASSES))
+    net.task = "obb"
+    net.args = {"task": "obb", "imgsz": 512, "single_cls": False}
+    torch.save({"model": net.eval(), "train_args": net.args}, pt_file)
