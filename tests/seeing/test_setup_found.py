@@ -34,8 +34,13 @@ def card(at: tuple[float, float], turn_deg: float = 0.0, size: tuple[float, floa
     return corners @ np.array([[c, s], [-s, c]]) + np.array(at)
 
 
-def clip(arms: dict[float, tuple[float, float]], *, cards: tuple[np.ndarray, ...] = ()) -> Iterator[Frame]:
-    """A second and a half at 30 a second: arms from these directions (degrees, 90 is near) lie on the pile between."""
+def clip(
+    arms: dict[float, tuple[float, float]], *, cards: tuple[np.ndarray, ...] = (), dark: tuple[float, ...] = ()
+) -> Iterator[Frame]:
+    """A second and a half at 30 a second: arms from these directions (degrees, 90 is near) lie on the pile between.
+
+    ``dark``: arms that are the table's colour, but darker. Every arm throws a shadow to its left.
+    """
     rng = np.random.default_rng(3)
     table = np.full((SIZE[1], SIZE[0], 3), GREEN, np.float32)
     table += cv2.GaussianBlur(rng.normal(0, 20, table.shape).astype(np.float32), (0, 0), 2.0)
@@ -49,7 +54,12 @@ def clip(arms: dict[float, tuple[float, float]], *, cards: tuple[np.ndarray, ...
             dx, dy = math.cos(math.radians(way)), math.sin(math.radians(way))
             tip = np.array(PILE) + (away + 10) * np.array([dx, dy])
             far = tip + 700 * np.array([dx, dy])
-            cv2.line(picture, _whole(tip), _whole(far), SKIN, 70)
+            aside = np.array([dy, -dx]) * 45
+            shade = np.zeros(SIZE[::-1], np.float32)
+            cv2.line(shade, _whole(tip + aside), _whole(far + 1.5 * aside), 0.4, 70)
+            picture *= 1 - cv2.GaussianBlur(shade, (0, 0), 4)[..., None]
+            colour = tuple(round(0.55 * each) for each in GREEN) if way in dark else SKIN
+            cv2.line(picture, _whole(tip), _whole(far), colour, 70)
         noisy = np.clip(picture + rng.normal(0, 1.5, picture.shape), 0, 255).astype(np.uint8)
         yield Frame(n * 33_333_333, 0, noisy, n)
 
@@ -89,6 +99,17 @@ def test_piles_seats_and_scale_are_found(arms: dict[float, tuple[float, float]],
         assert abs((math.degrees(math.atan2(dy, dx)) - way + 180) % 360 - 180) < 12
     assert found.in_words().startswith("assumed: one pile at 3")
     assert f"{len(names)} seats: {', '.join(names)}; scale from a card of 63×88 mm, 1.1" in found.in_words()
+
+
+def test_a_dark_arm_on_a_dark_table_has_a_seat_and_a_shadow_has_none() -> None:
+    arms = {90: (0.6, 1.1), 182: (0.7, 1.1), 270: (0.65, 1.1)}
+    found = find_table(look_over(clip(arms, cards=(HEAP,), dark=(182,))), finder(HEAP))
+    assert found.seat_names == ("near", "left", "far")
+
+
+def test_shadows_alone_are_no_hands() -> None:
+    with pytest.raises(BadInput, match="hands that come in over the picture's border"):
+        find_table(look_over(clip({90: (0.6, 1.1)}, cards=(HEAP,), dark=(90,))), finder(HEAP))
 
 
 def test_without_cards_arms_tell_the_scale_with_doubt() -> None:

@@ -8,11 +8,13 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from vision.frame import Image
 from vision.hands.background import Background
 from vision.setup.pictures import FirstLook
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.uint8]
+Grey = NDArray[np.float32]
 
 #: Less than this share of the picture is no arm; gaps in its crossing of the border up to this share are one arm.
 _LEAST_SHARE, _GAP_SHARE = 0.003, 0.012
@@ -21,6 +23,9 @@ _WIDEST_SHARE = 0.5
 CELL = 4
 #: An arm that is seen for less of its length than this share of the shorter side tells no direction.
 _SHORTEST_SHARE = 0.12
+#: What is darker than this share of the empty table and no arm for sure is a shadow, or a dark arm on a dark table.
+_DARK = 0.8
+_SUM = np.ones((1, 3), np.float32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,6 +44,8 @@ class Crossing:
     arm_wide_px: float
     cover: NDArray[np.bool_]
     """(h, w) where it and what touches it lies, a cell for `CELL` small pixels each way."""
+    dark: bool = False
+    """It is only darker than the table: a shadow, or a dark arm."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,8 +62,13 @@ class ArmsSeen:
 
 
 def arms_in(look: FirstLook) -> ArmsSeen:
-    """The arms in every small picture: what differs from the empty table and is joined to the picture's border."""
-    background = Background(look.empty().astype(np.float32), look.noise())
+    """The arms in every small picture: what differs from the empty table and is joined to the picture's border.
+
+    What is only darker than the table is told apart, as ``dark``: shadows, and dark arms on a dark table.
+    """
+    empty = look.empty()
+    background = Background(empty.astype(np.float32), look.noise())
+    bare = _light(empty)
     height, width = look.small.shape[1:3]
     around = _border(width, height)
     crossings: list[Crossing] = []
@@ -77,9 +89,7 @@ def arms_in(look: FirstLook) -> ArmsSeen:
             cover = cv2.dilate(part.astype(np.uint8), np.ones((CELL, CELL), np.uint8))[::CELL, ::CELL] > 0
             for middle, wide in runs:
                 entry = around[middle].astype(np.float64)
-                # Straight across: the border turns a corner under an arm that comes in there.
-                ends = around[(middle - wide // 2) % len(around)], around[(middle + wide // 2) % len(around)]
-                across = float(np.hypot(*(ends[0] - ends[1])))
+                across = _across(around, middle, wide)
                 tip, arm_wide = None, 0.0
                 if len(runs) == 1 and across < _WIDEST_SHARE * min(width, height):
                     tip, arm_wide = _reach(part, entry, _SHORTEST_SHARE * min(width, height))
@@ -94,7 +104,41 @@ def arms_in(look: FirstLook) -> ArmsSeen:
                         cover,
                     )
                 )
+        crossings += _dark_crossings(picture, mask, bare, around, (number, int(at_ns), look.scale))
     return ArmsSeen(tuple(crossings), met, look.scale)
+
+
+def _dark_crossings(
+    picture: Image, sure: Mask, bare: Grey, around: NDArray[np.intp], when: tuple[int, int, float]
+) -> list[Crossing]:
+    """What is darker than the bare table, no arm for sure, and joined to the border. ``when``: number, ns, scale."""
+    number, at_ns, scale = when
+    dark = (_light(picture) < _DARK * bare).astype(np.uint8)
+    dark[cv2.dilate(sure, np.ones((3, 3), np.uint8)) > 0] = 0
+    # Specks of a dark arm are sure; they are no holes in it.
+    dark = cv2.morphologyEx(dark, cv2.MORPH_CLOSE, np.ones((7, 7), np.uint8))
+    dark = cv2.morphologyEx(dark, cv2.MORPH_OPEN, np.ones((5, 5), np.uint8))
+    count, labels, stats, _ = cv2.connectedComponentsWithStats(dark, connectivity=8)
+    height, width = dark.shape
+    crossings = []
+    for label in range(1, count):
+        if stats[label, cv2.CC_STAT_AREA] < 3 * _LEAST_SHARE * width * height:
+            continue
+        part = labels == label
+        runs = _runs(part[around[:, 1], around[:, 0]], round(_GAP_SHARE * len(around)))
+        cover = cv2.dilate(part.astype(np.uint8), np.ones((CELL, CELL), np.uint8))[::CELL, ::CELL] > 0
+        for middle, wide in runs:
+            entry = around[middle].astype(np.float64)
+            if wide < 3 or _reach(part, entry, _SHORTEST_SHARE * min(width, height))[0] is None:
+                continue
+            across = _across(around, middle, wide) / scale
+            crossings.append(Crossing(number, at_ns, (entry + 0.5) / scale - 0.5, across, None, 0.0, cover, dark=True))
+    return crossings
+
+
+def _light(picture: Image) -> Grey:
+    """(h, w) float32: three channels' sum, a little above 0."""
+    return np.asarray(cv2.transform(cv2.blur(picture, (3, 3)).astype(np.float32), _SUM) + 3, np.float32)
 
 
 def _reach(part: NDArray[np.bool_], entry: Array, shortest: float) -> tuple[Array | None, float]:
@@ -119,6 +163,12 @@ def _border(width: int, height: int) -> NDArray[np.intp]:
             np.column_stack([np.full(len(ys), left), ys[::-1] + 1]),
         ]
     ).astype(np.intp)
+
+
+def _across(around: NDArray[np.intp], middle: int, wide: int) -> float:
+    """Straight from end to end of a stretch of the border: it turns a corner under an arm that comes in there."""
+    ends = around[(middle - wide // 2) % len(around)], around[(middle + wide // 2) % len(around)]
+    return float(np.hypot(*(ends[0] - ends[1])))
 
 
 def _runs(covered: NDArray[np.bool_], gap: int) -> list[tuple[int, int]]:

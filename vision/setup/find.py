@@ -40,6 +40,8 @@ _ONE_SEAT_DEG, _SPREAD_DEG = 30.0, 9.0
 _LEAST_SEEN_NS, _LEAST_BESIDE = 160_000_000, 0.04
 #: An arm within this of the pile's middle is at it; others count so much for where players sit.
 _AT_PILE_MM, _ON_ITS_WAY = 45.0, 0.1
+#: A dark arm reaches to within this of the pile's middle: there other hands hide it. Its width is within these, mm.
+_DARK_AT_PILE_MM, _DARK_WIDE_MM = 90.0, (35.0, 160.0)
 #: What crosses the border over more than this is several arms: one that comes in aslant may be so wide, mm.
 _ONE_ARM_MM = 190.0
 #: The table is taken to reach no farther than this from its pile, mm.
@@ -93,7 +95,7 @@ def find_table(
     ``find_cards``: the card finder, for pictures at full size.
     """
     arms = arms_in(look)
-    if not arms.crossings:
+    if all(each.dark for each in arms.crossings):
         expected = "hands that come in over the picture's border (or --table T.toml)"
         raise BadInput.of(f"{name}: table", expected, "none in the whole clip")
     by_arms = plane_of_arms([each.arm_wide_px for each in arms.crossings if each.tip is not None], look.size_px)
@@ -249,17 +251,14 @@ def _seats(plane: Plane, arms: ArmsSeen, middle: Array, look: FirstLook) -> list
     size_px = look.size_px
     step_ns = float(np.median(np.diff(look.at_ns))) if len(look.at_ns) > 1 else 0.0
     least = max(2.0, _LEAST_SEEN_NS / max(step_ns, 1.0)) if step_ns else 1.0
-    narrow = [
-        each
-        for each in arms.crossings
-        if each.wide_px < _ONE_ARM_MM * plane.px_per_mm((float(each.entry[0]), float(each.entry[1])))
-    ]
-    chosen: list[Crossing] = narrow or list(arms.crossings)
+    sure = [each for each in arms.crossings if not each.dark]
+    narrow = [each for each in sure if _wide_mm(plane, each) < _ONE_ARM_MM]
+    chosen: list[Crossing] = narrow or sure
     entries_px = np.array([each.entry for each in chosen])
     entries = apply(plane.mm_from_px, entries_px)
     ways = np.degrees(np.arctan2(*(entries - middle).T[::-1]))
     # An arm on its way may swing in from elsewhere; from where it comes is told best while it is at the pile.
-    at_pile = _at_pile(plane, arms, middle)
+    at_pile = _at_pile(plane, arms, middle, _AT_PILE_MM)
     reaching = np.array([bool((each.cover & at_pile).any()) for each in chosen])
     weights = np.where(reaching, 1.0, _ON_ITS_WAY)
     seats = []
@@ -268,6 +267,7 @@ def _seats(plane: Plane, arms: ArmsSeen, middle: Array, look: FirstLook) -> list
         entry_px = np.median(entries_px[own], axis=0)
         entry = np.median(entries[own], axis=0)
         seats.append(_Way(way, entry_px, _side(entry_px, size_px), entry))
+    seats += _left_over(plane, arms, middle, seats, least, size_px)
     # 90° is straight down in the picture: the near side; clockwise as seen is growing with y downwards.
     nearest = min(seats, key=lambda seat: abs(float(_turn(np.array(seat.way_deg - 90.0)))), default=None)
     if nearest is None:
@@ -275,13 +275,59 @@ def _seats(plane: Plane, arms: ArmsSeen, middle: Array, look: FirstLook) -> list
     return sorted(seats, key=lambda seat: (seat.way_deg - nearest.way_deg) % 360.0)
 
 
-def _at_pile(plane: Plane, arms: ArmsSeen, middle: Array) -> NDArray[np.bool_]:
+def _left_over(
+    plane: Plane, arms: ArmsSeen, middle: Array, found: Sequence[_Way], least: float, size_px: tuple[int, int]
+) -> list[_Way]:
+    """Seats of arms that were at the pile, but far from where any seat was found.
+
+    Crossings too wide for one arm, and dark arms: what is only darker than the table may be a shadow, but a shadow
+    lies beside the arm that throws it, and is as narrow as an arm only by chance.
+    """
+    near, nearer = _at_pile(plane, arms, middle, _DARK_AT_PILE_MM), _at_pile(plane, arms, middle, _AT_PILE_MM)
+    sure_ways: dict[int, list[float]] = {}
+    for each in arms.crossings:
+        if not each.dark:
+            sure_ways.setdefault(each.picture, []).append(_way_of(plane, each, middle))
+    kept: list[Crossing] = []
+    for each in arms.crossings:
+        way = _way_of(plane, each, middle)
+        if each.dark:
+            beside = sure_ways.get(each.picture, [])
+            fits = _DARK_WIDE_MM[0] < _wide_mm(plane, each) < _DARK_WIDE_MM[1] and (each.cover & near).any()
+        else:
+            beside, fits = [], bool((each.cover & nearer).any())
+        others = np.array([*beside, *(seat.way_deg for seat in found)])
+        if fits and (np.abs(_turn(others - way)) >= _ONE_SEAT_DEG).all():
+            kept.append(each)
+    if not kept:
+        return []
+    entries_px = np.array([each.entry for each in kept])
+    entries = apply(plane.mm_from_px, entries_px)
+    ways = np.degrees(np.arctan2(*(entries - middle).T[::-1]))
+    seats = []
+    for way in _clusters(ways, np.ones(len(ways)), least):
+        own = np.abs(_turn(ways - way)) < _ONE_SEAT_DEG / 2
+        entry_px = np.median(entries_px[own], axis=0)
+        seats.append(_Way(way, entry_px, _side(entry_px, size_px), np.median(entries[own], axis=0)))
+    return seats
+
+
+def _way_of(plane: Plane, crossing: Crossing, middle: Array) -> float:
+    x, y = apply(plane.mm_from_px, [crossing.entry])[0] - middle
+    return math.degrees(math.atan2(y, x))
+
+
+def _wide_mm(plane: Plane, crossing: Crossing) -> float:
+    return crossing.wide_px / plane.px_per_mm((float(crossing.entry[0]), float(crossing.entry[1])))
+
+
+def _at_pile(plane: Plane, arms: ArmsSeen, middle: Array, within_mm: float) -> NDArray[np.bool_]:
     """(h, w) the cells of the arms' covers that are at the pile."""
     height, width = arms.crossings[0].cover.shape
     ys, xs = np.mgrid[:height, :width]
     cells = np.column_stack([xs.ravel(), ys.ravel()]).astype(np.float64) * CELL
     lie = apply(plane.mm_from_px, (cells + 0.5) / arms.scale - 0.5)
-    return np.asarray((np.hypot(*(lie - middle).T) < _AT_PILE_MM).reshape(height, width))
+    return np.asarray((np.hypot(*(lie - middle).T) < within_mm).reshape(height, width))
 
 
 def _side(entry_px: Array, size_px: tuple[int, int]) -> str:
