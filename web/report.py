@@ -310,7 +310,9 @@ def _orders(judged: Judged, players: Sequence[str]) -> list[tuple[str, str, floa
     elif len(judged.verdict.order) > 1:
         orders = tuple(order_probabilities(dict(judged.verdict.instants)).items())
     ranked = sorted(orders, key=lambda pair: -pair[1])[:_ORDERS]
-    return [(" → ".join(players[seat] for seat in order), f"{min(p, 0.9999):.4f}", p) for order, p in ranked if p >= 5e-5]
+    return [
+        (" → ".join(players[seat] for seat in order), f"{min(p, 0.9999):.4f}", p) for order, p in ranked if p >= 5e-5
+    ]
 
 
 def _layers(verdict: SlapVerdict, watched: Watched, players: Sequence[str], spoken: Words) -> list[tuple[str, str]]:

@@ -197,7 +197,8 @@ def rim_wear(shot: Shoot) -> float:
             inner = quad + (quad.mean(axis=0) - quad) * np.array([1 / 44, 1 / 44])
             for start, end in zip(inner, np.roll(inner, -1, axis=0), strict=True):
                 at = start + np.linspace(0.12, 0.88, 40)[:, None] * (end - start)
-                spread.append(cv2.remap(picture, at[None].astype(np.float32), None, cv2.INTER_LINEAR)[0].std())
+                x, y = at.astype(np.float32).T[:, None]
+                spread.append(cv2.remap(picture, x, y, cv2.INTER_LINEAR)[0].std())
     return float(np.mean(spread))
 
 

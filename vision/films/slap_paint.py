@@ -28,6 +28,7 @@ from vision.films.arms import (
 )
 from vision.films.camera import Camera
 from vision.films.kinematics import Motion
+from vision.films.slap_sensor import NO_MAP
 from vision.films.slap_spec import SlapSpec
 
 Canvas = NDArray[np.uint8]
@@ -342,7 +343,7 @@ class Painter:
                 if self._lines.rolling:
                     left, top = x - whole[0], y - whole[1]
                     here = maps[number][top : top + height, left : left + width]
-                    one = cv2.remap(sheet.picture, here, _NO_MAP, cv2.INTER_LINEAR)
+                    one = cv2.remap(sheet.picture, here, NO_MAP, cv2.INTER_LINEAR)
                 else:
                     matrix = scaled @ back[number, 0] @ np.array([[1, 0, x], [0, 1, y], [0, 0, 1.0]])
                     flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
@@ -417,7 +418,7 @@ class Painter:
         total = np.zeros((size[1], size[0]), np.float32)
         if self._lines.rolling:
             for here in self._lines.maps(back, rect, scaled, coarse):
-                total += cv2.remap(plane, here, _NO_MAP, cv2.INTER_LINEAR)
+                total += cv2.remap(plane, here, NO_MAP, cv2.INTER_LINEAR)
         else:
             # A coarse pixel p covers fine ones from coarse·p on, whose middle is half of (coarse - 1) further.
             middle = (coarse - 1) / 2
@@ -429,8 +430,6 @@ class Painter:
 
 
 _AWAY, _RESTS, _MOVES = 0, 1, 2
-_NO_MAP: Any = None
-"""`cv2.remap` has both coordinates in its first map; its stubs know nothing of that."""
 
 
 def _stage(motion: Motion, at_s: NDArray[np.float64], reach_s: float) -> NDArray[np.int64]:

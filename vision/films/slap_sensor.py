@@ -24,7 +24,7 @@ JOLT_HZ, JOLT_S = 13.0, 0.09
 """A stand that a table shakes: how it rings, and how soon it is quiet again."""
 LINE_UNIT = 128
 """What stands for a gain of 1 in the eight bits of a flicker's lines."""
-_NO_MAP: Any = None
+NO_MAP: Any = None
 """`cv2.remap` has both coordinates in its first map; its stubs know nothing of that."""
 
 
@@ -77,7 +77,7 @@ class Aim:
             flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
             return np.asarray(cv2.warpAffine(canvas, move, self._spec.size_px, flags=flags), np.uint8)
         where = self._lens + np.array([self.margin_px + dx, self.margin_px + dy], np.float32)
-        return np.asarray(cv2.remap(canvas, where, _NO_MAP, cv2.INTER_LINEAR), np.uint8)
+        return np.asarray(cv2.remap(canvas, where, NO_MAP, cv2.INTER_LINEAR), np.uint8)
 
 
 def _lens_map(size_px: tuple[int, int], k1: float) -> Field:

@@ -51,7 +51,8 @@ class RowDoubt:
 
     def watch(self, frame: Frame) -> tuple[HandNews | Overlap, ...]:
         """Take the next frame; what became known with it."""
-        return tuple(self._widened(news) if isinstance(news, Contact) else news for news in self._hands.watch(frame))
+        told: tuple[HandNews | Overlap, ...] = self._hands.watch(frame)
+        return tuple(self._widened(news) if isinstance(news, Contact) else news for news in told)
 
     def _widened(self, contact: Contact) -> Contact:
         hand = next((hand for hand in self._hands.hands if hand.hand == contact.hand), None)
