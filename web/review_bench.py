@@ -18,7 +18,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from vision.benches.slaps import wilson
+from vision.benches.wilson import wilson
 from vision.films.encode import Encoding, ticks, write_film
 from vision.films.film import FilmOrder, make_film
 from vision.films.slap_clip import SlapClip, make_slap_clip
@@ -211,9 +211,9 @@ def _seats(table: Table, at: Any, true: Table, true_at: Any) -> dict[int, int]:
             apart = abs((way - _way(true.to_px([other.at_mm])[0] - true_at) + 180) % 360 - 180)
             pairs.append((apart, spot.seat, other.seat))
     chosen: dict[int, int] = {}
-    for apart, seat, other in sorted(pairs):
-        if apart < _SEAT_DEG and seat not in chosen and other not in chosen.values():
-            chosen[seat] = other
+    for apart, told, there in sorted(pairs):
+        if apart < _SEAT_DEG and told not in chosen and there not in chosen.values():
+            chosen[told] = there
     return chosen
 
 

@@ -10,8 +10,9 @@ import pytest
 from PIL import Image
 
 from referee.bad_input import BadInput
-from vision.benches.cards import Tally, confusion, count, expected_calibration_error, matched, wilson
+from vision.benches.cards import Tally, confusion, count, expected_calibration_error, matched
 from vision.benches.labelled import ALPHABETIC_CLASSES, Kind, Label, LabelledPhoto, open_set, parse_yolo
+from vision.benches.wilson import wilson
 from vision.cards.seen import SeenCard
 from web.cli import main
 

@@ -10,7 +10,6 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from math import sqrt
 from pathlib import Path
 
 import cv2
@@ -21,6 +20,7 @@ from scipy.optimize import linear_sum_assignment  # type: ignore[import-untyped]
 from referee.bad_input import BadInput
 from vision.benches.card_speed import costs
 from vision.benches.labelled import BACK, Kind, Label, LabelledPhoto, LabelledSet, open_set
+from vision.benches.wilson import wilson
 from vision.cards.deck import Deck
 from vision.cards.enrol import crops_of, listed
 from vision.cards.photo import open_photo
@@ -349,16 +349,6 @@ def card_coordinates(quad: NDArray[np.float32], points: NDArray[np.floating]) ->
     homography = cv2.getPerspectiveTransform(np.asarray(quad, np.float32), unit)
     told = cv2.perspectiveTransform(np.asarray(points, np.float32)[None], homography)
     return np.asarray(told[0], np.float64)
-
-
-def wilson(count: int, of: int, z: float = 1.959964) -> tuple[float, float]:
-    """The 95 % Wilson interval of a share."""
-    if of == 0:
-        return 0.0, 1.0
-    p = count / of
-    middle = (p + z * z / (2 * of)) / (1 + z * z / of)
-    half = z * sqrt(p * (1 - p) / of + z * z / (4 * of * of)) / (1 + z * z / of)
-    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def expected_calibration_error(confidence: NDArray[np.float64], right: NDArray[np.float64]) -> float | None:

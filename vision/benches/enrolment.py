@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment  # type: ignore[import-untyped]  # it ships no types
 
 from referee.bad_input import BadInput
-from vision.benches.cards import wilson
+from vision.benches.wilson import wilson
 from vision.cards.deck import Deck, DeckNamer
 from vision.cards.enrol import enrolled_from
 from vision.cards.quads import iou

@@ -17,8 +17,8 @@ import cv2
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vision.benches.cards import wilson
 from vision.benches.hands import overlaps
+from vision.benches.wilson import wilson
 from vision.detectors.palms import INDEX, MIDDLE, PINKY, RING, THUMB, WRIST, Hand, PalmDetector
 from vision.films.arms import ArmLook, ArmPlaces, Light, draw_arm, paint_arm, paint_shadow
 from vision.films.arms import Pose as Held

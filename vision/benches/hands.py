@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment  # type: ignore[import-untyped]  # it ships no types
 
 from referee.bad_input import BadInput
-from vision.benches.cards import wilson
+from vision.benches.wilson import wilson
 from vision.cards.photo import SUFFIXES, open_photo
 from vision.detections import HAND, Detector
 

@@ -18,8 +18,8 @@ import numpy as np
 from referee.cards import Seat
 from referee.events import Event
 from referee.instant import Instant
-from vision.benches.cards import wilson
 from vision.benches.slaps import shutter_of
+from vision.benches.wilson import wilson
 from vision.ear import Ear
 from vision.films.kinematics import Family
 from vision.films.slap_clip import PILE, SlapClip, make_slap_clip
