@@ -261,8 +261,23 @@ def test_a_golden_match_can_be_filmed(name: str) -> None:
     assert _is_whole(film, script)
 
 
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["trash", "--players", "3"], "players: expected 2, got 3"),
+        (["snap", "--script", "game.jsonl", "--players", "3", "--deal"], "got players, deal beside it"),
+    ],
+)
+def test_what_a_film_would_pass_over_is_refused(
+    options: list[str], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Trash for three was filmed with two, and a script's players were its own whatever was asked for."""
+    assert main(["film", *options, str(tmp_path / "a.mp4")]) == 2
+    assert says in capsys.readouterr().err
+
+
 def test_a_script_that_is_not_there_is_refused() -> None:
-    with pytest.raises(BadInput, match=r"nowhere\.jsonl: expected a written game"):
+    with pytest.raises(BadInput, match=r"nowhere\.jsonl: expected a recording"):
         written_film(Path("nowhere.jsonl"), "snap", 1)
 
 

@@ -80,7 +80,7 @@ class FilmOrder:
     deal: bool = False
     """Whether the first deal is seen too; every later one is."""
     written: Path | None = None
-    """A written game to act out instead of one that bots play."""
+    """A recording to act out instead of one that bots play."""
 
     def __post_init__(self) -> None:
         """Refuse what can't be filmed, all of it at once."""
@@ -97,6 +97,12 @@ class FilmOrder:
         if self.deck is not None and self.deck not in _other_decks(self.game):
             known = ", ".join(_other_decks(self.game)) or "no other deck with this game"
             wrong.append(f"deck: expected {known}, got {self.deck!r}")
+        if self.game == "trash" and self.players not in (None, 2):
+            wrong.append(f"players: expected 2, got {self.players}")
+        beside = {"players": self.players, "fouls": self.fouls, "short": self.short, "deal": self.deal}
+        given = [name for name, value in beside.items() if value not in (None, False)]
+        if self.written is not None and given:
+            wrong.append(f"script: expected to decide by itself, got {', '.join(given)} beside it")
         if self.fouls is not None and not 0 <= self.fouls <= 1:
             wrong.append(f"fouls: expected a share from 0 to 1, got {self.fouls:g}")
         if self.codec is not None and self.codec not in CODECS:

@@ -65,12 +65,12 @@ def read_written(path: Path) -> tuple[Header, list[Line]]:
     """The game and its events; `BadInput` names the file and the line where something is wrong."""
     try:
         if path.stat().st_size > LARGEST_BYTES:
-            raise BadInput.of(str(path), f"a written game of at most {LARGEST_BYTES} bytes", path.stat().st_size)
+            raise BadInput.of(str(path), f"a recording of at most {LARGEST_BYTES} bytes", path.stat().st_size)
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise BadInput.of(str(path), "a written game", error.strerror or "none") from error
+        raise BadInput.of(str(path), "a recording", error.strerror or "none") from error
     except UnicodeDecodeError as error:
-        raise BadInput.of(str(path), "a written game in UTF-8", f"byte {error.start}") from error
+        raise BadInput.of(str(path), "a recording in UTF-8", f"byte {error.start}") from error
     header: Header | None = None
     lines: list[Line] = []
     latest_ns = 0

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from referee.bad_input import BadInput
 
-HELP = "render a game played by bots, with its exact truth beside it"
+HELP = "render a game played by bots, or a recording acted out, with its exact truth beside it"
 LATE = "out"
 
 
@@ -34,7 +34,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--script", type=Path, metavar="FILE", help="a recording to act out instead of a bots' game")
     parser.add_argument("--silent", action="store_true", help="no sound track")
     parser.add_argument("--preset", default="superfast", help="of the encoder; slow makes smaller files")
-    parser.add_argument("--quality", type=int, help="rate factor: higher is smaller (default: the condition's)")
+    parser.add_argument("--quality", type=int, help="1 to 51, higher is smaller (default: the condition's)")
     parser.add_argument("--codec", help="h264, hevc or mjpeg (default: the condition's)")
 
 
