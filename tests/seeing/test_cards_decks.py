@@ -49,6 +49,15 @@ def test_no_shipped_deck_stands_in_for_standard_cards() -> None:
     assert shipped_deck_of({card.name for card in shipped_deck("standard52").counts}) is None
 
 
+def test_a_deck_is_written_only_under_a_name_that_reads_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "a.pdf"
+    assert main(["deck", "snap-pictures", "--out", str(out), "--enrolled", str(tmp_path / "a.zip")]) == 2
+    assert "--enrolled: expected a name that ends in .deck, got a.zip" in capsys.readouterr().err
+    assert not out.exists()
+
+
 def test_an_audit_of_a_shipped_deck_knows_how_often_each_card_is_there() -> None:
     assert should_be("hit-the-deck", Deck.named("hit-the-deck")).size == 110
 

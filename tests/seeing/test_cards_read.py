@@ -223,6 +223,16 @@ def test_an_audit_says_what_is_missing_doubled_and_foreign(tmp_path: Path) -> No
     assert "missing: 7h, As" in in_lines(deck, deck.audit(cards), cards, ["a.jpg: unsure: 7c or 7s"])
 
 
+def test_an_audit_with_a_card_that_was_not_read_is_not_plainly_complete() -> None:
+    """People were told "complete" where programs were told that it isn't."""
+    deck = should_be("standard52", None)
+    cards = deck.cards()
+    unread = ["a.jpg: unsure: 7c or 7s"]
+    assert not json.loads(audit_json(deck.audit(cards), cards, unread))["complete"]
+    assert "complete" not in in_lines(deck, deck.audit(cards), cards, unread).splitlines()
+    assert "complete" in in_lines(deck, deck.audit(cards), cards, []).splitlines()
+
+
 def test_csv_has_a_row_for_each_card(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     Image.new("RGB", (300, 200), (90, 90, 90)).save(tmp_path / "empty.png")
     assert main(["read", str(tmp_path), "--csv"]) == 0

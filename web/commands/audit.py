@@ -66,7 +66,7 @@ def in_lines(wanted: DeckList, audit: Audit, cards: Iterable[Card], unread: list
     seen = len(list(cards))
     lines = [f"{wanted.name}: {seen} cards read, {wanted.size} expected"]
     if audit.complete:
-        lines.append("complete")
+        lines.append("complete, but for what was not read" if unread else "complete")
     for name, found in (("missing", audit.missing), ("more than there should be", audit.doubled)):
         if found:
             lines.append(f"{name}: {_listed(found)}")

@@ -22,10 +22,13 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write the deck."""
     from referee.cards import shipped_deck
+    from vision.cards.deck import SUFFIX
     from vision.films.print_deck import drawings, enrolled, printable, svg
 
     if args.deck not in DECKS:
         raise BadInput.of("deck", " or ".join(DECKS), repr(args.deck)[:60])
+    if args.enrolled is not None and args.enrolled.suffix != SUFFIX:
+        raise BadInput.of("--enrolled", f"a name that ends in {SUFFIX}", args.enrolled.name)
     if args.enrolled is not None:
         enrolled(args.deck).save(args.enrolled)
     path = args.out or Path(f"{args.deck}.pdf")
