@@ -116,9 +116,9 @@ def _dark_crossings(
     dark = (_light(picture) < _DARK * bare).astype(np.uint8)
     dark[cv2.dilate(sure, np.ones((3, 3), np.uint8)) > 0] = 0
     # Specks of a dark arm are sure; they are no holes in it.
-    dark = cv2.morphologyEx(dark, cv2.MORPH_CLOSE, np.ones((7, 7), np.uint8))
-    dark = cv2.morphologyEx(dark, cv2.MORPH_OPEN, np.ones((5, 5), np.uint8))
-    count, labels, stats, _ = cv2.connectedComponentsWithStats(dark, connectivity=8)
+    whole = cv2.morphologyEx(dark, cv2.MORPH_CLOSE, np.ones((7, 7), np.uint8))
+    whole = cv2.morphologyEx(whole, cv2.MORPH_OPEN, np.ones((5, 5), np.uint8))
+    count, labels, stats, _ = cv2.connectedComponentsWithStats(whole, connectivity=8)
     height, width = dark.shape
     crossings = []
     for label in range(1, count):

@@ -293,7 +293,7 @@ def _left_over(
         way = _way_of(plane, each, middle)
         if each.dark:
             beside = sure_ways.get(each.picture, [])
-            fits = _DARK_WIDE_MM[0] < _wide_mm(plane, each) < _DARK_WIDE_MM[1] and (each.cover & near).any()
+            fits = _DARK_WIDE_MM[0] < _wide_mm(plane, each) < _DARK_WIDE_MM[1] and bool((each.cover & near).any())
         else:
             beside, fits = [], bool((each.cover & nearer).any())
         others = np.array([*beside, *(seat.way_deg for seat in found)])
