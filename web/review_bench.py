@@ -36,12 +36,11 @@ _KINDS = ("plain", "plain", "mirrored", "portrait", "plain", "slowed down", "pla
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """What is known of a clip: its table, its slaps as seats by contact, and the camera's read-out."""
+    """What is known of a clip: its table, and its slaps as seats by contact."""
 
     table: Table
     slaps: tuple[tuple[tuple[int, int], ...], ...]
     """For each slap (seat, instant in ns), first to last."""
-    read_out_ms: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +119,7 @@ def _clip(folder: Path, seed: int, number: int) -> Made:
         if hand.contact_ns is not None:
             seen[hand.seat] = min(hand.contact_ns, seen.get(hand.seat, hand.contact_ns))
     slap = tuple(sorted(seen.items(), key=lambda each: each[1]))
-    told = Truth(clip.table, (slap,) if slap else (), spec.read_out_s * 1e3)
+    told = Truth(clip.table, (slap,) if slap else ())
     return f"clip {number}: {spec.family.value}", kind, path, options, told
 
 
@@ -153,7 +152,7 @@ def _film(folder: Path, seed: int, number: int) -> Made:
             if row["seat"] not in dict(slaps[-1]):
                 slaps[-1].append((row["seat"], row["at_ns"]))
     options = ["--game", "snap", "--players", ",".join("ABCD"[:players])]
-    told = Truth(table, tuple(tuple(sorted(slap, key=lambda each: each[1])) for slap in slaps), None)
+    told = Truth(table, tuple(tuple(sorted(slap, key=lambda each: each[1])) for slap in slaps))
     return f"film {number}: snap, {players} players", "film", path, options, told
 
 

@@ -58,9 +58,6 @@ NO_CONTACT = frozenset({Family.HOVER, Family.BRUSH})
 NOT_NOMINAL = frozenset({*NO_CONTACT, Family.READY})
 """Families that the group *nominal* leaves out: without contact, or with fingers over the pile before the strike."""
 
-SHARED_SPREAD_MM = 16.0
-"""Players aim at one pile: how far apart their palms land, one standard deviation a coordinate."""
-
 
 def _between(values: Times, low: float, high: float) -> Times:
     """`np.clip` of few values, in a third of the time."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from referee.cards import Pile, Seat
@@ -214,11 +214,3 @@ def smooth(u: float) -> float:
     if u >= 1:
         return 1.0
     return u * u * u * (10 + u * (6 * u - 15))
-
-
-def stack_middle(stack: Sequence[Lying]) -> tuple[float, float]:
-    """The mean of the cards' middles, mm."""
-    return (
-        sum(card.x_mm for card in stack) / len(stack),
-        sum(card.y_mm for card in stack) / len(stack),
-    )

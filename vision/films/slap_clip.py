@@ -20,7 +20,7 @@ from vision.films.arm_relief import BEHIND_MM
 from vision.films.arms import ArmSprite, Light, draw_arm, forearm_frames, projection_of
 from vision.films.artwork import CARD_MM, INKS, RANKS, SUITS, standard_deck
 from vision.films.camera import Camera
-from vision.films.encode import CLOCK, SAMPLE_RATE, Encoding, ns, ticks, write_film
+from vision.films.encode import CLOCK, Encoding, ns, ticks, write_film
 from vision.films.kinematics import HAND_THICK_MM, NO_CONTACT, Family, Motion, Strike, visit
 from vision.films.script import CARD_THICKNESS_MM, Sound
 from vision.films.slap_din import knocks
@@ -320,11 +320,6 @@ class SlapClip:
 def make_slap_clip(spec: SlapSpec, seed: int) -> SlapClip:
     """The clip of that spec and seed; the same two always make the same clip."""
     return SlapClip(spec, seed)
-
-
-def sample_at(at_ns: int) -> int:
-    """The sample of `SlapClip.audio` that is heard at a stamp."""
-    return round(at_ns * SAMPLE_RATE / 1_000_000_000)
 
 
 def _camera(spec: SlapSpec, rng: np.random.Generator) -> Camera:

@@ -51,14 +51,6 @@ class Hand:
     """Until then the hand is on a visit of its own (a strike)."""
     keys: list[HandKey] = field(default_factory=list)
 
-    @property
-    def free_s(self) -> float:
-        """From when on the hand can do something new (going away can be broken off)."""
-        if not self.keys:
-            return 0.0
-        last = self.keys[-1]
-        return self.keys[-2].at_s if last.pose == "away" and len(self.keys) > 1 else last.at_s
-
 
 class Stage:
     """Piles, hands and cards of one film; every action takes the time it starts and returns when it is done."""
