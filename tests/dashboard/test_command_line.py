@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from web.cli import COMMANDS, main
+from web.commands.bench import BENCHES
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 
@@ -15,6 +16,11 @@ README = Path(__file__).resolve().parents[2] / "README.md"
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_is_in_the_readme(command):
     assert f"| `palmreader {command}` |" in README.read_text(encoding="utf-8")
+
+
+def test_every_bench_is_in_the_readme() -> None:
+    (row,) = (line for line in README.read_text(encoding="utf-8").splitlines() if "| `palmreader bench` |" in line)
+    assert [name for name in BENCHES if f"`{name}`" not in row] == []
 
 
 @pytest.mark.parametrize("command", COMMANDS)
