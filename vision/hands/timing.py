@@ -534,11 +534,11 @@ def _with_pictures(timed: Timed, step: Stepped) -> Timed:
     fits = _fits(timed, step)
     if timed.trusted and not fits:
         # The windows may be another arm's that lies on it: neither is sure.
-        off = abs(timed.at.at_ns - pictures.at_ns) // 3
-        at = Instant(timed.at.at_ns, _wider(timed.at.sd_ns, off))
+        at = Instant(timed.at.at_ns, _wider(_ALONE_SD_NS, abs(timed.at.at_ns - pictures.at_ns) // 3))
         return replace(timed, at=at, trusted=False, reason="it lay still at another time", by_pictures=True)
     if timed.kink is None or timed.likeness < _LEAST_LIKE or not fits:
-        return replace(timed, at=pictures, trusted=False, kink=None, by_pictures=True)
+        alone = Instant(pictures.at_ns, _wider(pictures.sd_ns, _ALONE_SD_NS))
+        return replace(timed, at=alone, trusted=False, kink=None, by_pictures=True)
     smooth = timed.reason == SMOOTH or timed.kink.gentle > 0.5
     if smooth and timed.likeness > _TRUSTED_LIKE:
         return timed
@@ -552,7 +552,7 @@ def _with_pictures(timed: Timed, step: Stepped) -> Timed:
     weight = pictures.sd_ns**2 / (pictures.sd_ns**2 + followed**2)
     mean = round(pictures.at_ns + weight * (timed.at.at_ns - pictures.at_ns))
     spread = _wider(round(pictures.sd_ns * math.sqrt(1 - weight)), abs(timed.at.at_ns - pictures.at_ns) // 3)
-    return replace(timed, at=Instant(mean, spread), by_pictures=True)
+    return replace(timed, at=Instant(mean, _wider(spread, _ALONE_SD_NS)), by_pictures=True)
 
 
 def _possible(found: Placed) -> bool:
@@ -626,6 +626,9 @@ _AT_ONCE_NS, _SLIDES_SHARE = 12_000_000, 0.3
 #: it slid; and that of a contact that was followed badly. Set on the hands of 7 development clips at 60 fps.
 _STEPPED_SD_NS, _STEPPED_SHARE_SD, _SPREAD_SD, _SLIDES_SD = 5_000_000, 0.25, 0.1, 0.6
 _UNCHECKED_SD_NS = 8_000_000
+#: What stands for a contact that was not followed is off by more than that says: of 31 hands of 24 clips at 60 fps,
+#: half by more than 17 ms and one in ten by more than 80, since the windows may be another arm's.
+_ALONE_SD_NS = 40_000_000
 #: A contact that lies longer than this before the arm lay still is doubted by a share of what is more: below a
 #: likeness, and above it.
 _SLID_NS, _SLID_LIKE, _SLID_SD = 25_000_000, 0.82, (0.4, 0.15)
