@@ -136,9 +136,9 @@ def test_a_video_and_a_list_of_names_make_a_deck(tmp_path: Path, capsys: pytest.
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        (["--video", "s.mp4", "--out", "a.deck"], "--video with --names"),
-        (["a.jpg", "--video", "s.mp4", "--names", "n.txt", "--out", "a.deck"], "photos, or --video"),
-        (["--out", "a.deck"], "photos, or --video"),
+        (["--video", "s.mp4", "--out", "a.deck"], "--video with --names, got --video\n"),
+        (["a.jpg", "--video", "s.mp4", "--names", "n.txt", "--out", "a.deck"], "got photos and --video and --names\n"),
+        (["--out", "a.deck"], "photos, or --video with --names, got neither\n"),
         (["a.jpg", "--out", "a.zip"], "ends in .deck"),
     ],
 )

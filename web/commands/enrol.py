@@ -41,7 +41,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write the deck, say how many cards it has, which look alike, and which photos could not be used."""
     if bool(args.photos) == bool(args.video) or bool(args.video) != bool(args.names):
-        raise BadInput.of("enrol", "photos, or --video with --names", "both or neither")
+        given = {"photos": args.photos, "--video": args.video, "--names": args.names}
+        got = " and ".join(name for name, value in given.items() if value) or "neither"
+        raise BadInput.of("enrol", "photos, or --video with --names", got)
     if args.out.suffix != SUFFIX:
         raise BadInput.of("--out", f"a name that ends in {SUFFIX}", args.out.name)
     name, reader = args.name or args.out.stem, CardReader.shipped()
