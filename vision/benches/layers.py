@@ -74,9 +74,9 @@ def run(args: argparse.Namespace) -> int:
         if time.monotonic() - began > args.seconds:
             break
         results.append(measure(int(args.seed) * 1_000_003 + k, args.hands, args.fps))
-    figures = report(results)
-    figures["seed"], figures["seconds"] = args.seed, round(time.monotonic() - began, 1)
-    for name in ("first_right", "decided", "lies_told", "lies_right"):
+    figures = {"bench": "layers", "seed": args.seed, "quick": args.quick, **report(results)}
+    figures["seconds"] = round(time.monotonic() - began, 1)
+    for name in ("first_right", "decided", "wrong_of_decided", "lies_told", "lies_right"):
         low, high = figures[f"{name}_low"], figures[f"{name}_high"]
         print(f"{name:16s} {figures[name]}  ({low} to {high})  n {figures[f'{name}_n']}")
     for grade, row in figures["by_grade"].items():  # type: ignore[attr-defined]
