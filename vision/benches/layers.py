@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
     for name in ("first_right", "decided", "wrong_of_decided", "lies_told", "lies_right"):
         low, high = figures[f"{name}_low"], figures[f"{name}_high"]
         print(f"{name:16s} {figures[name]}  ({low} to {high})  n {figures[f'{name}_n']}")
-    for grade, row in figures["by_grade"].items():  # type: ignore[attr-defined]
+    for grade, row in figures["by_grade"].items():
         print(f"grade {grade}          first right {row['first_right']} of {row['slaps']}")
     print(json.dumps(figures))
     return 0
