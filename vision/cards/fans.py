@@ -35,10 +35,10 @@ PAIR_OFF, PAIR_TURNED, QUAD_TURNED = 0.13, 0.95, 0.9
 INDEX_SIZE_PX, INDEX_GROWN = (48, 80), 1.2
 
 
-def index_crop(image: NDArray[np.uint8], corner: NDArray[np.float32]) -> NDArray[np.uint8]:
-    """The crop (80, 48, 3) of an index in ``corner`` (4, 2), its first side above the rank."""
+def index_crop(image: NDArray[np.uint8], corner: NDArray[np.float32], grown: float = INDEX_GROWN) -> NDArray[np.uint8]:
+    """The crop (80, 48, 3) of an index in ``corner`` (4, 2), its first side above the rank, grown about its middle."""
     middle = corner.mean(axis=0)
-    return rectified(image, np.asarray(middle + (corner - middle) * INDEX_GROWN, np.float32), INDEX_SIZE_PX)
+    return rectified(image, np.asarray(middle + (corner - middle) * grown, np.float32), INDEX_SIZE_PX)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

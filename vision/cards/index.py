@@ -6,10 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from referee.bad_input import BadInput
-from vision.cards.fans import INDEX_SIZE_PX, index_crop
+from vision.cards.fans import INDEX_GROWN, INDEX_SIZE_PX, index_crop
 from vision.cards.reader import CROPS_AT_ONCE, NOTHING, softmax
 from vision.network import Network, open_network
 from vision.weights import Weights
+
+#: A corner is read as it is found and from a larger crop, and both count: some prints stand further from the rank.
+GROWN = (INDEX_GROWN, 1.45)
 
 
 class IndexReader:
@@ -40,11 +43,12 @@ class IndexReader:
         lying = sides[:, 0] + sides[:, 2] > sides[:, 1] + sides[:, 3]
         upright = np.where(lying[:, None, None], np.roll(corners, -1, axis=1), corners).astype(np.float32)
         both = np.concatenate([upright, np.roll(upright, 2, axis=1)])
-        crops = np.stack([index_crop(image, box) for box in both])
+        crops = np.stack([index_crop(image, box, grown) for grown in GROWN for box in both])
         rgb = crops[..., ::-1].transpose(0, 3, 1, 2).astype(np.float32) / np.float32(255)
         told = np.ascontiguousarray((rgb - np.float32(self.weights.mean)) / np.float32(self.weights.std))
         parts = [self._network(told[i : i + CROPS_AT_ONCE]) for i in range(0, len(told), CROPS_AT_ONCE)]
-        each_way = softmax(np.concatenate(parts), self.weights.temperature).reshape(2, len(corners), -1)
+        logits = np.concatenate(parts).reshape(len(GROWN), len(both), -1).mean(axis=0)
+        each_way = softmax(logits, self.weights.temperature).reshape(2, len(corners), -1)
         way = each_way[..., classes.index(NOTHING)].argmin(axis=0)
         rows = np.arange(len(corners))
         return each_way[way, rows], both.reshape(2, len(corners), 4, 2)[way, rows]

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from referee.bad_input import BadInput
+from vision.cards.seen import NO_CARD
 from vision.network import Network, open_network
 from vision.weights import Weights
 
@@ -16,7 +17,7 @@ from vision.weights import Weights
 CROPS_AT_ONCE = 32
 
 #: A class of readers for what is no card at all, and one for backs.
-NOTHING, BACK = "nothing", "back"
+NOTHING, BACK = NO_CARD, "back"
 
 
 class Namer(Protocol):

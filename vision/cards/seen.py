@@ -7,6 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+#: The readers' class for what is no card: never a possibility that a person is told of.
+NO_CARD = "nothing"
+
 #: A card that is listed as a possibility has at least this probability.
 WORTH_NAMING = 0.02
 
@@ -36,13 +39,13 @@ class SeenCard:
         """The cards that it may be: one when sure, several when not."""
         if self.card is not None:
             return (self.card,)
-        return tuple(card for card, _ in self.alternatives)
+        return tuple(card for card, _ in self.alternatives if card != NO_CARD)
 
     def __str__(self) -> str:
         """In words: ``10h``, ``face down``, ``7c or 7s?``."""
         if self.face == "down":
             return "face down"
-        return self.card or (" or ".join(self.or_cards[:3]) + "?" if self.alternatives else "unreadable")
+        return self.card or (" or ".join(self.or_cards[:3]) + "?" if self.or_cards else "unreadable")
 
 
 def likeliest(

@@ -145,6 +145,8 @@ def _watch_slaps(path: Path, args: argparse.Namespace) -> None:
             _say(json.dumps(verdict.to_json()))
         else:
             _say(f"{clock(verdict.instants[0][1].at_ns):>9}  {verdict.in_words(players, evidence.conditions)}")
+    if not judged and not args.json:
+        _say("no slap was seen")
     show_report(args, path, judged, evidence, players)
 
 
