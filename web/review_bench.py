@@ -18,7 +18,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from vision.benches.wilson import wilson
+from vision.benches.wilson import add_share
 from vision.films.encode import Encoding, ticks, write_film
 from vision.films.film import FilmOrder, make_film
 from vision.films.slap_clip import SlapClip, make_slap_clip
@@ -243,10 +243,10 @@ def _judged(
 def figures_of(results: Sequence[Reviewed]) -> dict[str, object]:
     """All figures by name; shares with their n and 95 % Wilson intervals."""
     out: dict[str, object] = {"clips": len(results), "refused": sum(bool(each.refused) for each in results)}
-    _share(out, "piles_found", sum(each.pile_off_mm <= _PILE_MM for each in results), len(results))
+    add_share(out, "piles_found", sum(each.pile_off_mm <= _PILE_MM for each in results), len(results))
     exact = sum(each.seats_matched == each.seats_true == each.seats_told for each in results)
-    _share(out, "seats_exact", exact, len(results))
-    _share(out, "seats_found", sum(each.seats_matched for each in results), sum(each.seats_true for each in results))
+    add_share(out, "seats_exact", exact, len(results))
+    add_share(out, "seats_found", sum(each.seats_matched for each in results), sum(each.seats_true for each in results))
     out["seats_too_many"] = sum(each.seats_told - each.seats_matched for each in results)
     errors = np.abs([each.scale_error for each in results if math.isfinite(each.scale_error)])
     out["scale_error_percent"] = round(100 * float(np.median(errors)), 1) if len(errors) else None
@@ -254,15 +254,9 @@ def figures_of(results: Sequence[Reviewed]) -> dict[str, object]:
     for which in ("first", "last"):
         said = [word for each in results for word in getattr(each, which).split(", ") if word not in ("", "alone")]
         for word in ("right", "wrong", "too close", "missed", "refused"):
-            _share(out, f"{which}_{word.replace(' ', '_')}", said.count(word), len(said))
+            add_share(out, f"{which}_{word.replace(' ', '_')}", said.count(word), len(said))
     out["slaps"] = len([w for each in results for w in each.first.split(", ") if w not in ("", "alone")])
     return out
-
-
-def _share(out: dict[str, object], name: str, hits: float, n: int) -> None:
-    low, high = wilson(hits, n)
-    out[name] = round(hits / n, 4) if n else None
-    out[f"{name}_low"], out[f"{name}_high"] = round(low, 4), round(high, 4)
 
 
 def _line(each: Reviewed) -> str:

@@ -4,33 +4,13 @@ from __future__ import annotations
 
 import json
 
-import numpy as np
 import pytest
 
 from vision.benches import enrolment
-from vision.cards.outlines import OutlineDetector
 from vision.cards.read import CardReader
-from vision.detections import Detections
 from vision.films.artwork import DeckArt
 from vision.films.print_deck import own_deck
 from web.cli import main
-
-
-class OutlinesOnly:
-    def detect(self, image: np.ndarray, card_side_px: float | None = None) -> Detections:
-        return OutlineDetector().detect(image)
-
-    def corners(self, image: np.ndarray, card_side_px: float | None) -> Detections:
-        return Detections.none()
-
-
-class Unnamed:
-    classes = ("nothing",)
-    min_confidence = 0.9
-    crop_size_px = (96, 136)
-
-    def probabilities(self, crops: np.ndarray) -> np.ndarray:
-        return np.ones((len(crops), 1), np.float32)
 
 
 def four_cards(name: str) -> DeckArt:
@@ -39,13 +19,13 @@ def four_cards(name: str) -> DeckArt:
 
 
 def test_the_bench_prints_a_table_and_its_figures(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], outline_reader: CardReader
 ) -> None:
     lights = {light: enrolment.LIGHTS[light] for light in ("lamp", "warm")}
     monkeypatch.setattr(enrolment, "LIGHTS", lights)
     monkeypatch.setattr(enrolment, "SIZES_PX", ((960, 540),))
     monkeypatch.setattr(enrolment, "artwork", four_cards)
-    monkeypatch.setattr(CardReader, "shipped", lambda *args, **kwargs: CardReader(OutlinesOnly(), Unnamed()))
+    monkeypatch.setattr(CardReader, "shipped", lambda *args, **kwargs: outline_reader)
     assert main(["bench", "enrolment", "--decks", "four", "--quick", "--seed", "3"]) == 0
     lines = capsys.readouterr().out.splitlines()
     told = json.loads(lines[-1])

@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 
 from vision.cards.deck import Deck
-from vision.cards.outlines import OutlineDetector
 from vision.cards.read import CardReader
 from vision.cards.sweep import showings
-from vision.detections import Detections
 from vision.films.encode import CLOCK, Encoding, write_film
 from vision.frame import Frame
 from web.cli import main
@@ -21,26 +19,6 @@ from web.commands.enrol import listed_names
 
 SIZE_PX = (480, 400)
 STEP_S = 0.1
-
-
-class OutlinesOnly:
-    def detect(self, image: np.ndarray, card_side_px: float | None = None) -> Detections:
-        return OutlineDetector().detect(image)
-
-    def corners(self, image: np.ndarray, card_side_px: float | None) -> Detections:
-        return Detections.none()
-
-
-class Unnamed:
-    classes = ("nothing",)
-    min_confidence = 0.9
-    crop_size_px = (96, 136)
-
-    def probabilities(self, crops: np.ndarray) -> np.ndarray:
-        return np.ones((len(crops), 1), np.float32)
-
-
-READER = CardReader(OutlinesOnly(), Unnamed())
 
 
 def card(number: int, paper: int = 235) -> np.ndarray:
@@ -94,19 +72,19 @@ HERE, THERE = (190, 120), (60, 40)
     ],
 )
 def test_each_card_at_rest_is_shown_once(
-    parts: list[tuple[np.ndarray | None, tuple[int, int], int]], shown: int
+    parts: list[tuple[np.ndarray | None, tuple[int, int], int]], shown: int, outline_reader: CardReader
 ) -> None:
-    found = list(showings(frames(parts), READER))
+    found = list(showings(frames(parts), outline_reader))
     assert len(found) == shown
     assert [one.at_ns for one in found] == sorted(one.at_ns for one in found)
 
 
-def test_the_sharpest_frame_of_a_rest_is_taken() -> None:
+def test_the_sharpest_frame_of_a_rest_is_taken(outline_reader: CardReader) -> None:
     told = frames([(card(4), HERE, 7)])
     for i, frame in enumerate(told):
         if i != 7:
             frame.image[...] = cv2.GaussianBlur(frame.image, (0, 0), 0.8)
-    (one,) = showings(told, READER)
+    (one,) = showings(told, outline_reader)
     assert one.at_ns == told[7].at_ns
 
 

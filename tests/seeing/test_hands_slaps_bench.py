@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from vision.benches import slaps
+from vision.benches.wilson import wilson
 
 
 def _hand(error_ms: float | None, sd_ms: float = 3.0, clip: int = 1) -> slaps.HandResult:
@@ -40,10 +41,10 @@ def test_a_hand_that_was_not_seen_is_lost_and_its_order_a_coins_toss() -> None:
 
 
 def test_wilson_interval_is_wide_for_few_and_holds_its_share() -> None:
-    low, high = slaps.wilson(9, 10)
+    low, high = wilson(9, 10)
     assert low < 0.9 < high
     assert high - low > 0.3
-    assert slaps.wilson(0, 0) == (0.0, 1.0)
+    assert wilson(0, 0) == (0.0, 1.0)
 
 
 def test_one_rendered_clip_goes_all_the_way(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

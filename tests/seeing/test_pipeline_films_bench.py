@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -10,7 +11,8 @@ from referee.cards import Card, Pile
 from referee.events import Event, Moved, Shown, Slap
 from referee.instant import Instant
 from referee.ruling import Ruling, Verdict
-from vision.benches.films import compare, wilson
+from vision.benches.films import Tally, compare
+from vision.benches.wilson import wilson
 
 MS = 1_000_000
 SPOT = Pile("spot")
@@ -91,4 +93,6 @@ def test_the_interval_of_a_share_is_wilsons() -> None:
     low, high = wilson(9, 10)
     assert low == pytest.approx(0.5958, abs=1e-3)
     assert high == pytest.approx(0.9821, abs=1e-3)
-    assert wilson(0, 0) == (None, None)
+    assert wilson(0, 0) == (0.0, 1.0)
+    nothing = Tally(Counter(films=1)).figures()
+    assert (nothing["slaps_found"], nothing["slaps_found_low"]) == (None, None)

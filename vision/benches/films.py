@@ -18,6 +18,7 @@ from referee.bad_input import BadInput
 from referee.events import CORRECTIONS, Event, Finish, Moved, Slap, Tick, Turned
 from referee.recording import Header, Line, Note, read
 from referee.ruling import Ruling, Verdict
+from vision.benches.wilson import wilson
 from vision.films.bots.snap import short_deck
 from vision.films.film import VERSION, FilmOrder, make_film
 from vision.verdict import SlapVerdict, judge_slap, slaps_in
@@ -184,7 +185,7 @@ class Tally:
         }
         out: dict[str, Any] = {"films": c["films"]}
         for name, (count, of) in shares.items():
-            low, high = wilson(count, of)
+            low, high = wilson(count, of) if of else (None, None)
             out |= {name: count / of if of else None, f"{name}_n": of, f"{name}_low": low, f"{name}_high": high}
         out["rulings_invented"] = c["rulings_invented"] / c["films"] if c["films"] else None
         out["false_slaps"] = c["false_slaps"]
@@ -205,16 +206,6 @@ class Tally:
             f"{c['clear_first_right']}/{c['clear_races']} beyond 40 ms, {c['close_in_interval']}/{c['close_pairs']} "
             "closer ones inside their interval"
         )
-
-
-def wilson(count: int, of: int) -> tuple[float | None, float | None]:
-    """The 95 % interval of a share."""
-    if not of:
-        return None, None
-    z, p = 1.96, count / of
-    middle = (p + z * z / (2 * of)) / (1 + z * z / of)
-    half = z * sqrt(p * (1 - p) / of + z * z / (4 * of * of)) / (1 + z * z / of)
-    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def compare(true: Sequence[Event | Ruling], seen: Sequence[Event | Ruling], players: int) -> Tally:

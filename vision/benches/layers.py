@@ -19,7 +19,7 @@ from referee.cards import Seat
 from referee.events import Event
 from referee.instant import Instant
 from vision.benches.slaps import shutter_of
-from vision.benches.wilson import wilson
+from vision.benches.wilson import add_share
 from vision.ear import Ear
 from vision.films.kinematics import Family
 from vision.films.slap_clip import PILE, SlapClip, make_slap_clip
@@ -190,6 +190,5 @@ def report(results: Sequence[ClipVerdict]) -> dict[str, object]:
 
 
 def _share(out: dict[str, object], name: str, hits: int, n: int) -> None:
-    low, high = wilson(hits, n)
-    out[name], out[f"{name}_n"] = (round(hits / n, 4) if n else None), n
-    out[f"{name}_low"], out[f"{name}_high"] = round(low, 4), round(high, 4)
+    add_share(out, name, hits, n)
+    out[f"{name}_n"] = n

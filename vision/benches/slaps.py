@@ -18,6 +18,7 @@ import numpy as np
 
 from referee.cards import Seat
 from referee.instant import Instant, normal_cdf
+from vision.benches.wilson import add_share
 from vision.films.encode import SAMPLE_RATE
 from vision.films.kinematics import HELD_OUT, NO_CONTACT, Family
 from vision.films.slap_clip import SlapClip, make_slap_clip
@@ -271,17 +272,6 @@ def _orders(
 # --- figures ----------------------------------------------------------------------------------------
 
 
-def wilson(hits: float, n: int) -> tuple[float, float]:
-    """The 95 % Wilson interval of a share."""
-    if n == 0:
-        return 0.0, 1.0
-    z = 1.959964
-    p = hits / n
-    middle = (p + z * z / (2 * n)) / (1 + z * z / n)
-    half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-    return max(0.0, middle - half), min(1.0, middle + half)
-
-
 def report(results: Sequence[ClipResult]) -> dict[str, object]:
     """Every figure, over all and broken down; held-out families apart."""
     known = [each for each in results if not any(hand.held_out for hand in each.hands)]
@@ -321,11 +311,11 @@ def _figures(results: Sequence[ClipResult]) -> dict[str, object]:
     out = _hand_figures([each.hands for each in results])
     for name in ("first_right", "last_right", "stacked_last_right"):
         said = [getattr(each, name) for each in results if getattr(each, name) is not None]
-        _share(out, name, sum(said), len(said))
+        add_share(out, name, sum(said), len(said))
     pairs = [pair for each in results for pair in each.pairs_with_sound]
     decided = [p for _, p in pairs if p >= DECIDED or p <= 1 - DECIDED]
-    _share(out, "called_with_sound", len(decided), len(pairs))
-    _share(out, "wrong_of_called_with_sound", sum(p < 0.5 for p in decided), len(decided))
+    add_share(out, "called_with_sound", len(decided), len(pairs))
+    add_share(out, "wrong_of_called_with_sound", sum(p < 0.5 for p in decided), len(decided))
     passes = sum(each.passes for each in results)
     out["false_slaps"] = round(1000 * sum(each.false_slaps for each in results) / max(passes, 1), 2)
     taken_back = sum(each.taken_back for each in results)
@@ -340,12 +330,12 @@ def _hand_figures(groups: Sequence[tuple[HandResult, ...]]) -> dict[str, object]
     """What single hands and pairs of one clip give."""
     hands = [hand for group in groups for hand in group]
     out: dict[str, object] = {"hands": len(hands)}
-    _share(out, "timed", sum(hand.timed for hand in hands), len(hands))
-    _share(out, "lost", sum(hand.error_ms is None for hand in hands), len(hands))
+    add_share(out, "timed", sum(hand.timed for hand in hands), len(hands))
+    add_share(out, "lost", sum(hand.error_ms is None for hand in hands), len(hands))
     given = [hand for hand in hands if hand.error_ms is not None]
-    _share(out, "coverage95", sum(hand.covered for hand in given), len(given))
+    add_share(out, "coverage95", sum(hand.covered for hand in given), len(given))
     timed = [hand for hand in hands if hand.timed]
-    _share(out, "coverage95_timed", sum(hand.covered for hand in timed), len(timed))
+    add_share(out, "coverage95_timed", sum(hand.covered for hand in timed), len(timed))
     errors = np.array([hand.error_ms for hand in timed], dtype=np.float64)
     out["rmse_ms"] = round(float(np.sqrt((errors**2).mean())), 2) if len(errors) else None
     out["bias_ms"] = round(float(errors.mean()), 2) if len(errors) else None
@@ -373,7 +363,7 @@ def _pair_figures(out: dict[str, object], pairs: Sequence[tuple[HandResult, Hand
             for a, b in both
         )
         tossed = len(pairs) - len(both)
-        _share(out, f"right_at_{margin}ms", right / 2 + tossed / 2, len(pairs))
+        add_share(out, f"right_at_{margin}ms", right / 2 + tossed / 2, len(pairs))
         stepped = [(a.stepping_ms, b.stepping_ms) for a, b in pairs]
         guessed = sum(_stepped(b - a + margin) + _stepped(a - b + margin) for a, b in stepped)
         out[f"stepping_right_at_{margin}ms"] = round(guessed / 2 / len(stepped), 4) if stepped else None
@@ -386,21 +376,15 @@ def _pair_figures(out: dict[str, object], pairs: Sequence[tuple[HandResult, Hand
                 p = normal_cdf((float(apart) + difference) / max(spread, 1e-6))
                 called += float(p >= DECIDED or p <= 1 - DECIDED)
                 wrong += float(p <= 1 - DECIDED)
-    _share(out, "called", called / (2 * len(steps)), len(pairs))
+    add_share(out, "called", called / (2 * len(steps)), len(pairs))
     # As many independent samples as pairs, not as shifts of them.
-    _share(out, "wrong_of_called", wrong / (2 * len(steps)), max(1, round(called / (2 * len(steps)))))
+    add_share(out, "wrong_of_called", wrong / (2 * len(steps)), max(1, round(called / (2 * len(steps)))))
     out["pairs"] = len(pairs)
 
 
 def _stepped(difference: float) -> float:
     """Right, wrong, or a coin's toss where both came to rest in one picture."""
     return 0.5 if abs(difference) < 1e-6 else float(difference > 0)
-
-
-def _share(out: dict[str, object], name: str, hits: float, n: int) -> None:
-    low, high = wilson(hits, n)
-    out[name] = round(hits / n, 4) if n else None
-    out[f"{name}_low"], out[f"{name}_high"] = round(low, 4), round(high, 4)
 
 
 def _table(figures: dict[str, object]) -> None:

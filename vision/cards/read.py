@@ -295,11 +295,6 @@ def _turned_if_square(image: NDArray[np.uint8], quad: NDArray[np.float32]) -> ND
     return np.roll(quad, 1, axis=0) if is_nearly_square(quad) else None
 
 
-def read_cards(image: NDArray[np.uint8], reader: CardReader | None = None) -> tuple[SeenCard, ...]:
-    """The cards in one picture, (h, w, 3) uint8 BGR; for many pictures build a `CardReader` once."""
-    return (reader or CardReader.shipped()).read(image)
-
-
 #: A find that the detector itself is unsure of and that no reading supports is most likely no card: on
 #: ``ranks_on_carpet/train`` such finds are books, boxes and grain.
 UNSUPPORTED_SCORE = 0.5

@@ -108,29 +108,6 @@ class Patch:
         got = cv2.remap(picture, moved[..., 0], moved[..., 1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
         return _likeness(got, want[None], weight[None] * inside)
 
-    def still_share(self, pictures: Sequence[Grey], warp: Affine, noise: float) -> float:
-        """The share of the patch's edges that lie just where the warp has them: hidden ones count as gone.
-
-        Edges across x and edges across y count apart, and the lesser share is told: a sleeve that moves along
-        itself keeps its sides where they were.
-        """
-        level = self._levels[0]
-        picture = pictures[0]
-        height, width = picture.shape
-        shares = []
-        for turned in (False, True):
-            # Along the patch's longest extent and across it.
-            way = np.array([-self.axis[1], self.axis[0]]) if turned else self.axis
-            strength = np.abs(level.steepest[:, 2:4] @ way.astype(np.float32))
-            sharp = strength >= np.percentile(strength, 70)
-            at = _apply(warp, level.points[sharp], 1.0)
-            got = cv2.remap(picture, at[None, :, 0], at[None, :, 1], cv2.INTER_LINEAR)[0]
-            inside = (at[:, 0] >= 0) & (at[:, 0] <= width - 1) & (at[:, 1] >= 0) & (at[:, 1] <= height - 1)
-            # A third of a pixel's shift is still no movement.
-            near = np.abs(got - level.values[sharp]) < 2.0 * noise + 0.33 * strength[sharp]
-            shares.append(float((near & inside).sum() / max(int(inside.sum()), 1)))
-        return min(shares)
-
     def find(
         self,
         pictures: Sequence[Grey],

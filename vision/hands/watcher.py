@@ -417,7 +417,11 @@ class HandWatcher:
             cv2.circle(hand, (round(arm.tip[0]), round(arm.tip[1])), round(_PALM_MM * arm.px_per_mm), 255, -1)
             mask = cv2.bitwise_and(mask, hand)
         lay_before = lay(before.picture, self._looks[rest].picture, mask, follower.background.noise)
-        return lay_before is not None and (lay_before.in_place < _IN_PLACE or lay_before.bigger > _HELD_HIGHER)
+        if lay_before is None:
+            return False
+        # Aside is little evidence where it was not followed: others that come and go move what is seen of a hand.
+        soon = timed.trusted or timed.at.at_ns - before.at_ns < _ASIDE_NS
+        return lay_before.bigger > _HELD_HIGHER or (soon and lay_before.in_place < _IN_PLACE)
 
     def _time(self, track: _Track, rest: int) -> Timed:
         assert self._sizes is not None
@@ -510,6 +514,8 @@ _SAME_ARM_MM = 160.0
 _STRUCK_LIKE = 0.5
 #: Nobody holds a hand over the pile for longer before it strikes: what comes later is another slap.
 _HELD_NS = 1_000_000_000
+#: Aside only, and not followed, it must come down sooner.
+_ASIDE_NS = 350_000_000
 #: Where fewer of a hand's windows than this lay where they lie now, or it was bigger by more than this, it has come
 #: anew: 20 mm higher is 1.5 % bigger under a camera at 1300 mm. A hand from its tip to the wrist.
 _IN_PLACE, _HELD_HIGHER, _PALM_MM = 0.3, 0.015, 115.0

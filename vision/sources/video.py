@@ -140,11 +140,6 @@ class VideoFile:
         """End the decoding process."""
         self.close()
 
-    @property
-    def faulty_stamps(self) -> int:
-        """How many pictures' stamps were missing, repeated or ran backward so far."""
-        return self._stamps.faulty
-
     def __iter__(self) -> Iterator[Piece]:
         """Pictures and sound as the stream has them."""
         yield from self._waiting

@@ -96,20 +96,6 @@ def train(plan: Plan, log: Any = None) -> Path:
     return classify.fit(plan, network, batches, log=log)
 
 
-def logits_of(checkpoint: Path, crops: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
-    """Logits of crops upright and upside down, (2, n, classes) float32."""
-    import torch
-
-    net = classify.trained(network, checkpoint)
-    out: list[npt.NDArray[np.float32]] = []
-    with torch.no_grad():
-        for start in range(0, len(crops), 128):
-            upright = normalised(crops[start : start + 128])
-            both = np.concatenate([upright, upright[:, :, ::-1, ::-1]])
-            out.append(net(torch.from_numpy(np.ascontiguousarray(both))).numpy().reshape(2, len(upright), -1))
-    return np.concatenate(out, axis=1)
-
-
 def export(checkpoint: Path, onnx_file: Path) -> None:
     """Write the running mean of the weights as ONNX: input `x` (n, 3, 136, 96), output `y` (n, 55) logits."""
     classify.export(network, checkpoint, (CROP_HEIGHT, CROP_WIDTH), onnx_file)

@@ -11,7 +11,7 @@ from typing import Any
 
 from referee.bad_input import BadInput
 from referee.cards import Deck
-from referee.events import Event, Tick
+from referee.events import Event, Finish, Tick
 from referee.game import set_up
 from referee.match import Match
 from referee.recording import dump
@@ -226,7 +226,7 @@ def _lines(
             yield f"{'':>9}  = {item.in_words(players, evidence.conditions)}"
         elif isinstance(item, Ruling):
             yield from teller.ruling(item, when(item, match, latest) if latest else 0)
-        else:
+        elif not isinstance(item, Finish):  # the order of hands is said by the verdict
             doubt = f"  ± {item.at.sd_ns / 1e6:.0f} ms" if item.at.sd_ns else ""
             yield f"{clock(item.at.at_ns):>9}  {notation.print(item) or dump(item)}{doubt}"
     yield from teller.board(match.board)
