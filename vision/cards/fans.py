@@ -9,6 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from vision.cards.quads import iou
 from vision.cards.reader import rectified
 from vision.cards.seen import SeenCard
 
@@ -39,6 +40,16 @@ def index_crop(image: NDArray[np.uint8], corner: NDArray[np.float32], grown: flo
     """The crop (80, 48, 3) of an index in ``corner`` (4, 2), its first side above the rank, grown about its middle."""
     middle = corner.mean(axis=0)
     return rectified(image, np.asarray(middle + (corner - middle) * grown, np.float32), INDEX_SIZE_PX)
+
+
+#: How far beside an index its card's edge may be, in widths of the index; the strip is looked at so large, in pixels
+#: for the index's width; an edge of so many levels counts in full.
+BESIDE, STRIP_PX, EDGE = 0.45, 24, 24.0
+
+
+#: By how much (IoU) the card of a right index must agree better with what was found than that of a left one: most
+#: decks print the left one only (and its like at the other end). An edge seen beside the index counts so much.
+RIGHT_INDEX_AGREES, EDGE_COUNTS = 0.15, 0.35
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -153,6 +164,52 @@ def quad_of(corners: Sequence[Corner], side_px: float | None) -> NDArray[np.floa
             quad = [middle - across - down, middle + across - down, middle + across + down, middle - across + down]
             return np.asarray(np.stack(quad), np.float32)
     return None
+
+
+def side_of(image: NDArray[np.uint8], corner: Corner) -> float:
+    """On which side of its card an index is printed, as the picture shows: above 0 the right, below the left.
+
+    The card ends just beside its index: there a straight edge runs along it, as long as the index. From −1 to 1.
+    """
+    wide = float(np.linalg.norm(corner.box[1] - corner.box[0] + corner.box[2] - corner.box[3])) / 2
+    tall = float(np.linalg.norm(corner.box[3] - corner.box[0] + corner.box[2] - corner.box[1])) / 2
+    if min(wide, tall) < 2:
+        return 0.0
+    reach = np.array([-1.0 * BESIDE - 0.5, 1.0 * BESIDE + 0.5]) * wide
+    ends = [(x, y) for y in (-tall / 2, tall / 2) for x in reach]
+    order = [ends[0], ends[1], ends[3], ends[2]]
+    around = np.array([corner.middle + x * corner.right + y * corner.down for x, y in order], np.float32)
+    size = (round(STRIP_PX * (1 + 2 * BESIDE)), 2 * STRIP_PX)
+    strip = np.asarray(rectified(image, around, size), np.float32)
+    edge = np.abs(np.diff(strip, axis=1)).max(axis=2)  # (tall, wide − 1)
+    # All along the index, wherever exactly: a pip or a figure has no such edge, and most of it must be seen.
+    straight = np.minimum(edge, EDGE).mean(axis=0) / EDGE
+    beside = round(STRIP_PX * BESIDE)
+    left, right = float(straight[:beside].max()), float(straight[-beside:].max())
+    return right - left
+
+
+def placed(
+    image: NDArray[np.uint8], corners: Sequence[Corner], quad: NDArray[np.float32], side_px: float | None
+) -> NDArray[np.float32]:
+    """The quad (4, 2) of a card that prints these indices: `quad` itself where they agree with it.
+
+    A quad around what can be seen of a card is not the card's; then it is the one on which most of the indices lie
+    where a card prints them, and of several the one that agrees with `quad` best.
+    """
+
+    def away(candidate: NDArray[np.float32]) -> int:
+        return sum(belongs(corner, candidate) >= 1 for corner in corners)
+
+    if not away(quad):
+        return quad
+    exact = quad_of(corners, side_px)
+    offered = [] if exact is None else [(exact, 0.0)]
+    for corner in corners:
+        left, right = cards_at(corner.box, side_px)
+        offered += [(left, 0.0), (right, EDGE_COUNTS * side_of(image, corner) - RIGHT_INDEX_AGREES)]
+    best, _ = min(offered, key=lambda one: (away(one[0]), -iou(one[0], quad) - one[1]))
+    return best if away(best) < away(quad) else quad
 
 
 def _height(corner: Corner, side_px: float | None) -> float:

@@ -11,7 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vision.cards.deck import Deck, DeckNamer
-from vision.cards.fans import Corner, belongs, cards_at, is_of_size, joint, quad_of, together
+from vision.cards.fans import (
+    EDGE_COUNTS,
+    RIGHT_INDEX_AGREES,
+    Corner,
+    belongs,
+    cards_at,
+    is_of_size,
+    joint,
+    placed,
+    quad_of,
+    side_of,
+    together,
+)
 from vision.cards.fans import card_side_px as card_side_px_of
 from vision.cards.find import CardFinder
 from vision.cards.index import IndexReader
@@ -21,6 +33,7 @@ from vision.cards.reader import BACK, NOTHING, FaceReader, Namer, rectified
 from vision.cards.refine import refined
 from vision.cards.seen import SeenCard, likeliest
 from vision.cards.settle import covered, settled
+from vision.cards.stretch import Stretch
 from vision.detections import CARD_BACK, CARD_FACE, CARD_OUTLINE, CORNER, Detections
 from vision.detectors.onnx import OnnxDetector
 
@@ -63,8 +76,26 @@ class CardReader:
     def read(self, image: NDArray[np.uint8], card_side_px: float | None = None) -> tuple[SeenCard, ...]:
         """The cards in ``image``, (h, w, 3) uint8 BGR; those that only a corner tells come last.
 
-        card_side_px: a card's longer side in the picture, where it is known.
+        card_side_px: a card's longer side in the picture, where it is known. Where it isn't, and not all can be read,
+        the picture may be stretched: it is read with that undone too, and counts the way in which more can be read.
         """
+        best = self._read_as_it_is(image, card_side_px)
+        if card_side_px is not None or self._index_reader is None or not _may_hide_more(best):
+            return best
+        for stretch in self._stretches(image, best):
+            seen = self._read_as_it_is(stretch.undone(image), None)
+            if _told(seen) > _told(best):
+                best = tuple(replace(one, quad=stretch.back(one.quad)) for one in seen)
+        return best
+
+    def _stretches(self, image: NDArray[np.uint8], seen: Sequence[SeenCard]) -> list[Stretch]:
+        """Ways in which the picture may be stretched: as its cards tell, else as square files are made."""
+        fitted = [refined(image, one.quad) for one in seen if one.card is not None]
+        size_px = (image.shape[1], image.shape[0])
+        told = Stretch.told_by([quad for quad, support in fitted if support > 0], size_px)
+        return ([told] if told is not None else []) + Stretch.of_square_files(size_px)
+
+    def _read_as_it_is(self, image: NDArray[np.uint8], card_side_px: float | None) -> tuple[SeenCard, ...]:
         seen = self.read_found(image, self._finder.detect(image, card_side_px))
         if self._index_reader is None or not _may_hide_more(seen):
             return seen
@@ -103,16 +134,19 @@ class CardReader:
         ]
         groups = [[corners[i] for i in group] for group in together(corners, side_px)]
         joined, agreed = list(seen), set[int]()
+        shown: dict[int, list[Corner]] = {}
         for group in sorted(groups, key=lambda group: -float(joint(group)[:-1].max())):
             alternatives = likeliest(classes, joint(group))
             card, confidence = alternatives[0]
             sure = card != NOTHING and confidence >= least
             exact = quad_of(group, side_px)
-            quad = _quad_among(group[0], side_px, joined) if exact is None else exact
+            quad = _quad_among(image, group[0], side_px, joined) if exact is None else exact
             k = _place_of(group, quad, exact is not None, joined)
             same = [j for j, one in enumerate(joined) if _guess(one) == card and _on(one.quad, group, SAME_GROWN)]
             if same:  # another index of a card that is known, however loosely its quad fits
                 agreed.update(same)
+                for j in same:
+                    shown.setdefault(j, []).extend(group)
                 for j in same if sure else ():
                     loose = exact is not None and iou(exact, joined[j].quad) < SAME_QUAD
                     place = quad if loose else joined[j].quad
@@ -123,16 +157,21 @@ class CardReader:
                 if sure or (score >= UNNAMED_SCORE and _is_alone(group, joined)):
                     named = card if sure else None
                     agreed.add(len(joined))
+                    shown[len(joined)] = list(group)
                     joined.append(SeenCard(named, "up", confidence, quad, alternatives, score))
             elif joined[k].card == card:
                 agreed.add(k)
+                shown.setdefault(k, []).extend(group)
                 joined[k] = replace(joined[k], confidence=max(confidence, joined[k].confidence))
             elif sure and (joined[k].card is None or joined[k].confidence < confidence - CLEARER):
                 agreed.add(k)
+                shown.setdefault(k, []).extend(group)
                 joined[k] = replace(joined[k], card=card, confidence=confidence, alternatives=alternatives)
             elif sure:  # print and pips tell different cards
                 both = ((joined[k].alternatives or ((card, 0.0),))[0], (card, confidence))
                 joined[k] = replace(joined[k], card=None, confidence=0.5, alternatives=both)
+        for k, its_own in shown.items():
+            joined[k] = replace(joined[k], quad=placed(image, its_own, joined[k].quad, side_px))
         return [one if k in agreed else _doubted_if_covered(one, joined) for k, one in enumerate(joined)]
 
     def _named(self, image: NDArray[np.uint8], cards: Detections) -> tuple[SeenCard, ...]:
@@ -200,10 +239,6 @@ NO_INDEX = 0.5
 #: An index that can't be named shows that a card is there, where the detector is as sure of it as this.
 UNNAMED_SCORE = 0.5
 
-#: By how much the card of a right index must agree better with what was found than that of a left one: most
-#: decks print the left one only (and its like at the other end).
-RIGHT_INDEX_AGREES = 0.15
-
 #: IoU above which a card whose both ends show is one that was found, and one that shows an index is an unread one.
 SAME_QUAD, LOOSE_QUAD = 0.65, 0.45
 
@@ -221,6 +256,11 @@ COVERED_CONFIDENCE = 0.97
 
 #: Cards that overlap by this share of the smaller may cover others.
 OVERLAP = 0.05
+
+
+def _told(seen: Sequence[SeenCard]) -> float:
+    """How much was read: named cards, each as far as it is sure."""
+    return sum(one.confidence for one in seen if one.card is not None)
 
 
 def _may_hide_more(seen: tuple[SeenCard, ...]) -> bool:
@@ -251,11 +291,15 @@ def _place_of(group: Sequence[Corner], quad: NDArray[np.float32], exact: bool, c
     return best if fits and fits[best] > LOOSE_QUAD else None
 
 
-def _quad_among(corner: Corner, side_px: float | None, cards: Sequence[SeenCard]) -> NDArray[np.float32]:
+def _quad_among(
+    image: NDArray[np.uint8], corner: Corner, side_px: float | None, cards: Sequence[SeenCard]
+) -> NDArray[np.float32]:
     """The quad of the card that a single corner shows, which may be its left or its right index: as others agree."""
     left, right = cards_at(corner.box, side_px)
     near = [max((iou(candidate, one.quad) for one in cards), default=0.0) for candidate in (left, right)]
-    return np.asarray(right if near[1] > near[0] + RIGHT_INDEX_AGREES else left, np.float32)
+    return np.asarray(
+        right if near[1] + EDGE_COUNTS * side_of(image, corner) > near[0] + RIGHT_INDEX_AGREES else left, np.float32
+    )
 
 
 def _is_alone(group: Sequence[Corner], cards: Sequence[SeenCard]) -> bool:
