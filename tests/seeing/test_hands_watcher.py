@@ -142,3 +142,78 @@ def test_a_shadow_is_no_arm_and_a_hand_in_it_is() -> None:
     hand = shaded.copy()
     hand[150:210, 220:260] = np.clip(np.array([90, 110, 150]) + rng.normal(0, 4, (60, 40, 3)), 0, 255)
     assert (table.difference(hand)[150:210, 220:260] > 0).mean() > 0.9
+
+
+def _held_then_down(down_s: float, held_mm: float, from_s: float) -> list[Frame]:
+    """A hand that slows down over the pile, waits there higher and short of it, and comes down with little way."""
+    rng = np.random.default_rng(8)
+    top, arm = _top(rng), _arm(rng)
+    fps = 60.0
+    frames = []
+    for k in range(int(1.25 * fps)):
+        at_s = k / fps
+        slowing = np.clip((at_s - from_s) / 0.3, 0.0, 1.0)
+        to_go = 400.0 * (1 - slowing) ** 3 + 14.0 * np.clip((down_s - at_s) / 0.1, 0.0, 1.0)
+        # It falls ever faster and is stopped at once.
+        height = held_mm * (1 - np.clip((at_s - down_s + 0.1) / 0.1, 0.0, 1.0) ** 2)
+        bigger = 1300 / (1300 - height)
+        image = _picture(top, arm, float(to_go), False)
+        raised = np.array([[bigger, 0, SIZE[0] / 2 * (1 - bigger)], [0, bigger, 60 - 60 * bigger]])
+        image = cv2.warpAffine(image, raised, SIZE, borderMode=cv2.BORDER_REPLICATE) if at_s > from_s else image
+        image = np.clip(image + rng.normal(0, 1.5, image.shape), 0, 255).astype(np.uint8)
+        frames.append(Frame(round(at_s * 1e9), 0, image, k))
+    return frames
+
+
+@pytest.mark.parametrize("down_s", [0.83, 0.957])
+def test_a_hand_that_waited_and_comes_down_slowly_is_told_though_not_surely(down_s: float) -> None:
+    watcher = HandWatcher(_table())
+    frames = _held_then_down(down_s, 70.0, 0.15)
+    told = [news for frame in frames for news in watcher.watch(frame) if isinstance(news, Contact)]
+    # All that it waited for is taken back, and what stands is when it came down.
+    last = told[-1]
+    standing = [each for each in told if each.rest_ns not in {other.instead_of for other in told}]
+    assert standing == [last]
+    assert abs(last.at.at_ns / 1e9 - down_s) < 0.04
+    assert abs(last.at.at_ns / 1e9 - down_s) < 2 * last.at.sd_ns / 1e9
+
+
+def test_a_hand_that_lies_there_is_not_taken_back_when_another_comes_and_goes() -> None:
+    rng = np.random.default_rng(12)
+    top, arm = _top(rng), _arm(rng)
+    fps, first_s, other_s = 60.0, 0.4, 0.7
+    watcher = HandWatcher(_table())
+    told = []
+    for k in range(int(1.4 * fps)):
+        at_s = k / fps
+        to_go = min(1600 * PX_PER_MM * max(0.0, first_s - at_s), 400.0)
+        below = _picture(top, arm, to_go, False)
+        # The other's fingertips come to rest on the first hand and draw back.
+        others = 1600 * PX_PER_MM * max(0.0, other_s - at_s, at_s - other_s - 0.2)
+        above = _picture(top, arm, min(others, 400.0) - 20, True)
+        bare = top
+        covered = np.abs(above - bare).max(axis=2, keepdims=True) > 12
+        image = np.where(covered, above, below)
+        image = np.clip(image + rng.normal(0, 1.5, image.shape), 0, 255).astype(np.uint8)
+        told += [news for news in watcher.watch(Frame(round(at_s * 1e9), 0, image, k)) if isinstance(news, Contact)]
+    taken_back = {(each.hand, each.instead_of) for each in told}
+    standing = [each for each in told if (each.hand, each.rest_ns) not in taken_back and each.seat == 0]
+    assert any(abs(each.at.at_ns / 1e9 - first_s) < 0.02 for each in standing)
+
+
+def test_a_hand_that_comes_slowly_may_only_be_held_there() -> None:
+    rng = np.random.default_rng(5)
+    top, arm = _top(rng), _arm(rng)
+    fps, contact_s, mmps = 60.0, 0.55, 800
+    watcher = HandWatcher(_table())
+    told = []
+    for k in range(int(0.8 * fps)):
+        before = max(0.0, contact_s - k / fps)
+        image = _picture(top, arm, min(mmps * PX_PER_MM * before, 400.0), False)
+        image = np.clip(image + rng.normal(0, 1.5, image.shape), 0, 255).astype(np.uint8)
+        told += [news for news in watcher.watch(Frame(round(k / fps * 1e9), 0, image, k)) if isinstance(news, Contact)]
+    (contact,) = told
+    assert 0.5 < contact.speed_mps < 1.05
+    assert not contact.trusted
+    assert "slowly" in contact.reason
+    assert abs(contact.at.at_ns / 1e9 - contact_s) < 2 * contact.at.sd_ns / 1e9

@@ -23,7 +23,7 @@ _FIT_BACK_S = 0.085
 #: Added to every doubt: what the definition of contact and the model of arrest leave open (facts.md: 2 to 3 ms), and
 #: a share of the time between pictures for what happens unseen between them (development clips at 60 fps: instants
 #: that pass the check are 4 ms off, root mean square; at 30 fps twice that).
-_DEFINITION_S, _BETWEEN_SHARE = 0.002, 0.16
+_DEFINITION_S, _BETWEEN_SHARE = 0.0025, 0.16
 #: A fit below this speed in the picture (mm/s) rests on little but noise.
 _SLOWEST = 350.0
 #: Full fit and fit of the main movement alone must agree within this, or neither is believed.
@@ -81,10 +81,18 @@ class Timed:
     by_pictures: bool = False
     """Not trusted, but its instant rests on the first picture in which the arm lay still, and so does its doubt."""
 
+    agrees: bool = False
+    """The first picture in which the arm lay still came when the fit would have it."""
+
     @property
     def travel_mm(self) -> float:
         """How far from its rest the arm was followed."""
         return float(np.hypot.reduce(self.moved_mm, axis=1).max(initial=0.0))
+
+    @property
+    def bigger(self) -> float:
+        """By which share it was bigger when it was first followed, as what is nearer to the camera is."""
+        return float(np.median(self.moved_mm[:3, 3])) / _ARM_REACH_MM if len(self.moved_mm) else 0.0
 
     def fastest_mmps(self) -> float:
         """How fast it was in the picture on the way to contact: a quarter of the time faster."""
@@ -186,7 +194,8 @@ class Follower:
         step = self._stepped(arm, rest)
         if step is None or step.share < _STEPPED_SHARE:
             tried = [self._time_from(arm, rest, since, arm_at) for since in guesses]
-            return self._or_hand(arm, rest, _agreed(tried))
+            best = self._or_hand(arm, rest, _agreed(tried))
+            return _unchecked(best) if best.trusted else best
         tried = [self._time_from(arm, rest, since, arm_at) for since in self._guesses_by(step, rest)]
         fitting = [timed for timed in tried if timed.kink is not None and _fits(timed, step)]
         best = self._or_hand(arm, rest, _agreed(fitting or tried))
@@ -443,7 +452,7 @@ def _checked(timed: Timed) -> Timed:
     if timed.likeness < _TRUSTED_LIKE:
         reason = "the arm could not be followed well"
     elif timed.kink.misfit > _misfit_limit(step_ns / 1e9):
-        reason = "the movement does not look like an approach and a stop"
+        reason = MISFIT
     elif timed.moved_before(_JUDGED_NS) < _TRUSTED_MM:
         reason = "it hardly moved before"
     elif timed.speed_mmps < _ABRUPT * timed.fastest_mmps():
@@ -506,10 +515,16 @@ def _judge(track: Track, times: NDArray[np.int64], at_rest_ns: int) -> Timed:
     elif abs(full.at_s - main.at_s) > max(_AGREE_S, 2 * main.sd_s):
         reason = "whole movement and movement along the lane disagree"
     elif full.misfit > _misfit_limit(step):
-        reason = "the movement does not look like an approach and a stop"
+        reason = MISFIT
     elif full.gentle > 0.5:
         reason = "nothing hard stopped it"
     return Timed(at, not reason, reason, full, times, track.moved_mm, speed)
+
+
+def _unchecked(timed: Timed) -> Timed:
+    """A contact of which no pictures say when the arm came to lie there."""
+    at = Instant(timed.at.at_ns, _wider(timed.at.sd_ns, _ALONE_SD_NS))
+    return replace(timed, at=at, trusted=False, reason="too little of it shows when it came to rest")
 
 
 def _fits(timed: Timed, step: Stepped) -> bool:
@@ -540,19 +555,38 @@ def _with_pictures(timed: Timed, step: Stepped) -> Timed:
         alone = Instant(pictures.at_ns, _wider(pictures.sd_ns, _ALONE_SD_NS))
         return replace(timed, at=alone, trusted=False, kink=None, by_pictures=True)
     smooth = timed.reason == SMOOTH or timed.kink.gentle > 0.5
+    late = step.at_ns - timed.at.at_ns
+    agrees = 0 < late < _AGREES_NS + round(_LATE_SHARE * step.step_ns)
+    timed = replace(timed, agrees=agrees)
     if smooth and timed.likeness > _TRUSTED_LIKE:
         return timed
+    if timed.trusted and step.windows < _FEW_WINDOWS:
+        return _unchecked(timed)
+    if agrees and timed.reason == MISFIT and _passes(timed, step.step_ns):
+        timed = replace(timed, trusted=True, reason="")
     if timed.trusted:
         # It would have slid on for so long: possible, but so is a picture followed wrongly.
-        slid = max(step.at_ns - timed.at.at_ns - _SLID_NS, 0)
-        doubt = _SLID_SD[0] if timed.likeness < _SLID_LIKE else _SLID_SD[1]
-        return replace(timed, at=Instant(timed.at.at_ns, _wider(timed.at.sd_ns, round(doubt * slid))))
+        free_ns, share = _SLID_LIKE[0] if timed.likeness < _SURELY_LIKE else _SLID_LIKE[1]
+        slid = max(late - free_ns, 0)
+        return replace(timed, at=Instant(timed.at.at_ns, _wider(timed.at.sd_ns, round(share * slid))))
     # Followed badly: as good a witness as the pictures, no better.
     followed = _wider(timed.at.sd_ns, _UNCHECKED_SD_NS)
     weight = pictures.sd_ns**2 / (pictures.sd_ns**2 + followed**2)
     mean = round(pictures.at_ns + weight * (timed.at.at_ns - pictures.at_ns))
     spread = _wider(round(pictures.sd_ns * math.sqrt(1 - weight)), abs(timed.at.at_ns - pictures.at_ns) // 3)
     return replace(timed, at=Instant(mean, _wider(spread, _ALONE_SD_NS)), by_pictures=True)
+
+
+def _passes(timed: Timed, step_ns: int) -> bool:
+    """Whether a contact whose fit is poor passes all other checks, and the fit is not too poor."""
+    assert timed.kink is not None
+    return (
+        timed.likeness > _MISFITS_LIKE
+        and timed.kink.misfit < _MISFITS * _misfit_limit(step_ns / 1e9)
+        and timed.kink.gentle <= 0.5
+        and timed.speed_mmps > max(_SLOWEST, _ABRUPT * timed.fastest_mmps())
+        and timed.moved_before(_JUDGED_NS) > _TRUSTED_MM
+    )
 
 
 def _possible(found: Placed) -> bool:
@@ -616,7 +650,7 @@ _TRUSTED_LIKE, _TRUSTED_MISFIT, _TRUSTED_MM, _ABRUPT = 0.61, 0.75, 26.0, 0.45
 _MISFIT_STEP_S = 1 / 60
 _SURE_LIKE_SPARSE, _SPARSE_NS, _SPARSE_SD_NS = 0.85, 25_000_000, 13_000_000
 #: A likeness of 0 would add this to the doubt.
-_UNLIKE_NS = 8_000_000
+_UNLIKE_NS = 16_000_000
 #: A first picture at rest is worth something where of the windows that moved so many came then. It comes late by a
 #: share of the time between pictures and by so much (arrest and shutter); that of being near by a share. A hand that
 #: rests no later after it was near than this did not slide; else contact was earlier by a share of how much later.
@@ -630,12 +664,18 @@ _UNCHECKED_SD_NS = 8_000_000
 #: half by more than 17 ms and one in ten by more than 80, since the windows may be another arm's.
 _ALONE_SD_NS = 40_000_000
 #: A contact that lies longer than this before the arm lay still is doubted by a share of what is more: below a
-#: likeness, and above it.
-_SLID_NS, _SLID_LIKE, _SLID_SD = 25_000_000, 0.82, (0.4, 0.15)
+#: likeness, and above it. Set on the trusted instants of 60 development clips at 60 fps, as is what follows.
+_SURELY_LIKE, _SLID_LIKE = 0.9, ((18_000_000, 0.8), (25_000_000, 0.2))
+#: Pictures agree with a fit when the arm lay still no later after it than this and a share of the time between them.
+_AGREES_NS = 19_000_000
+#: Where they do, a fit may be poorer by so much, if the arm was so like its rest. Fewer windows say nothing.
+_MISFITS, _MISFITS_LIKE, _FEW_WINDOWS = 1.75, 0.77, 100
 #: A hand slides, and a long shutter shows it moving, so long after contact; where it was alike all the way, thrice.
 _SETTLES_NS, _SURE_LIKE = 12_000_000, 0.8
 #: The reason where an arm did not move since it was last timed.
 UNMOVED = "it has not moved"
+#: The reason where approach and stop do not fit.
+MISFIT = "the movement does not look like an approach and a stop"
 #: The reason where a hand stopped by itself.
 SMOOTH = "it came to rest smoothly"
 #: The likeness of the arm is judged over so much of its approach.

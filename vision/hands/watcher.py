@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import cv2
 import numpy as np
@@ -68,7 +68,14 @@ class _Track:
     rested: Look | None = None
     rested_seat: Seat | None = None
     """The picture in which it was last told to lie at the pile, and as whose."""
+    rested_gently: bool = False
+    """Nothing hard had stopped it then."""
+    held_since_ns: int = 0
+    """Since when it has been told to lie there, contacts that were taken back included."""
     reached: set[Pile] = field(default_factory=set)
+    reached_ns: int = 0
+    near_ns: int = 0
+    """When it came to a pile last, and when it was at one last: among others its tip is seen now here, now there."""
 
 
 class HandWatcher:
@@ -339,9 +346,13 @@ class HandWatcher:
         for pile in list(track.reached):
             if pile not in track.over:
                 track.reached.discard(pile)
+        near_ns = frame.at_ns if track.at_pile is not None else track.near_ns
         if track.at_pile is not None and track.at_pile not in track.reached:
             track.reached.add(track.at_pile)
+            if frame.at_ns - track.near_ns > _AWAY_NS:
+                track.reached_ns = frame.at_ns
             news.append(Reached(hand=track.hand, seat=track.seat, pile=track.at_pile, at=frame.at))
+        track.near_ns = near_ns
         return news
 
     def _passes(self, track: _Track, pile: Pile) -> bool:
@@ -372,10 +383,14 @@ class HandWatcher:
             if timed.reason == UNMOVED:
                 continue
             before = track.rested if rested == track.at_pile else None
-            if before is not None and not self._came_anew(track, timed, before):
+            doubt_ns = 0 if before is None else self._came_anew(track, timed, before)
+            if doubt_ns is None:
                 continue  # others moved about it, it did not
             if before is not None and (frame.at_ns - before.at_ns > _HELD_NS or track.rested_seat != track.seat):
                 before = None
+            timed, checked = _as_it_came(timed, anew=before is not None), timed
+            if timed.trusted and not checked.trusted:
+                doubt_ns = 0
             track.rested, track.rested_seat = self._looks[-1], track.seat
             self.measured[track.hand, frame.at_ns] = timed
             track.timed_ns = frame.at_ns
@@ -384,6 +399,13 @@ class HandWatcher:
                 followed = timed.kink is not None and timed.speed_mmps > _CAME_MMPS
                 rough = max(at.sd_ns, _ROUGH_NS if followed else _LOST_NS)
                 at = Instant(at.at_ns if timed.kink is not None else track.still_since_ns, rough)
+            if before is None and not timed.trusted:
+                doubt_ns = (at.at_ns - track.reached_ns) // 3  # as little is known of one that is there for long
+            at = Instant(at.at_ns, max(at.sd_ns, doubt_ns))
+            gentle = 0.5 if timed.kink is None else max(timed.kink.gentle, 0.9 * (timed.reason == SMOOTH))
+            track.rested_gently = gentle > 0.5 and not timed.trusted
+            if before is None:
+                track.held_since_ns = frame.at_ns
             news.append(
                 Contact(
                     hand=track.hand,
@@ -391,7 +413,7 @@ class HandWatcher:
                     pile=track.at_pile,
                     at=Instant(at.at_ns, int(math.hypot(at.sd_ns, frame.sd_ns))),
                     speed_mps=timed.speed_mmps / 1000,
-                    gentle=0.5 if timed.kink is None else max(timed.kink.gentle, 0.9 * (timed.reason == SMOOTH)),
+                    gentle=gentle,
                     trusted=timed.trusted,
                     reason=timed.reason,
                     rest_ns=frame.at_ns,
@@ -400,17 +422,19 @@ class HandWatcher:
             )
         return news
 
-    def _came_anew(self, track: _Track, timed: Timed, before: Look) -> bool:
-        """Whether a hand that had come to rest at the pile was held there only, and comes down now.
+    def _came_anew(self, track: _Track, timed: Timed, before: Look) -> int | None:
+        """Whether a hand that had come to rest at the pile was held there only, and comes down now: the least doubt.
 
-        Held higher, or aside, it is not where it lies now; one that tapped twice, or was stirred, is.
+        Held higher, or aside, it is not where it lies now; one that tapped twice, or was stirred, is (None).
         """
-        if not (timed.trusted or (timed.by_pictures and timed.likeness > _STRUCK_LIKE)):
-            return False  # it leaves, or nothing was followed: no strike
+        if timed.at.at_ns < before.at_ns - _SAME_STOP_NS or not (timed.trusted or timed.kink or timed.by_pictures):
+            return None  # it is the stop that was told, or nothing was followed
         assert self._follower is not None
         follower = self._follower[1]
         rest = len(self._looks) - 1
         arm = self._arm(track.shape, follower, rest)
+        if cv2.countNonZero(arm.mask) < _LEAST_ARM_MM2 * arm.px_per_mm**2:
+            return None  # it leaves
         mask = arm.mask
         if arm.whole:
             hand = np.zeros_like(mask)
@@ -418,10 +442,21 @@ class HandWatcher:
             mask = cv2.bitwise_and(mask, hand)
         lay_before = lay(before.picture, self._looks[rest].picture, mask, follower.background.noise)
         if lay_before is None:
-            return False
-        # Aside is little evidence where it was not followed: others that come and go move what is seen of a hand.
+            return None
+        moved = timed.trusted or timed.travel_mm > _STIRRED_MM
+        fell = timed.bigger > _FELL and timed.likeness > _FALLS_LIKE
         soon = timed.trusted or timed.at.at_ns - before.at_ns < _ASIDE_NS
-        return lay_before.bigger > _HELD_HIGHER or (soon and lay_before.in_place < _IN_PLACE)
+        if not moved:
+            least = _ELSEWHERE  # likely hidden, and uncovered
+        elif track.rested_gently or fell:
+            least = _IN_PLACE_GENTLY
+        else:
+            least = _IN_PLACE if soon else _IN_PLACE_LATER
+        if lay_before.in_place >= least and not (moved and lay_before.bigger > _HELD_HIGHER):
+            return None
+        # Unless it was followed well it may have come down at any time since.
+        share = 6 if track.rested_gently or fell else 3
+        return 0 if timed.trusted else (timed.at.at_ns - track.held_since_ns) // share
 
     def _time(self, track: _Track, rest: int) -> Timed:
         assert self._sizes is not None
@@ -478,6 +513,23 @@ class HandWatcher:
         )
 
 
+def _as_it_came(timed: Timed, *, anew: bool) -> Timed:
+    """What is to be believed of a contact, by whether the hand had been held over the pile before.
+
+    One that comes slowly may only be held there. One that was held and comes down moves little in the picture, and its
+    becoming smaller looks smooth, but what stops it is the pile.
+    """
+    if timed.kink is None:
+        return timed
+    if timed.trusted and not anew and timed.speed_mmps < _HELD_MMPS:
+        return replace(timed, trusted=False, reason="it came slowly, and may only be held there")
+    falls = timed.speed_mmps > _FALLS_MMPS and timed.bigger > _FALLS_BY and not timed.by_pictures
+    if anew and falls and timed.agrees and timed.likeness > _FALLS_LIKE and timed.kink.misfit < _FALLS_MISFIT:
+        at = Instant(timed.at.at_ns, round(math.hypot(timed.at.sd_ns, _FALLS_SD_NS)))
+        return replace(timed, at=at, trusted=True, reason="")
+    return timed
+
+
 def _untimed(track: _Track, frame: Frame) -> Contact:
     """A hand at rest at a pile whose instants nobody needs: measuring them costs a hundred times the watching."""
     assert track.at_pile is not None
@@ -508,17 +560,30 @@ _LEFT_NS = 500_000_000
 _ROUGH_NS = 40_000_000
 #: Where the arm was not even followed while it came, all that is known is when it was seen to lie.
 _LOST_NS, _CAME_MMPS = 90_000_000, 500.0
+#: Of hands that came slower than this at first (mm/s in the picture) and seemed to be stopped, two in three had not
+#: landed yet (60 development clips).
+_HELD_MMPS = 1050.0
+#: What a hand that comes down on the pile from where it was held shows: speed in the picture, becoming smaller,
+#: likeness, a good fit. Its doubt beside what the fit states.
+_FALLS_MMPS, _FALLS_BY, _FALLS_LIKE, _FALLS_MISFIT, _FALLS_SD_NS = 190.0, 0.03, 0.77, 0.3, 5_000_000
 #: An arm that rests lies within this of where it lay before (entry and tip together).
 _SAME_ARM_MM = 160.0
-#: A strike is followed at least so well (correlation).
-_STRUCK_LIKE = 0.5
 #: Nobody holds a hand over the pile for longer before it strikes: what comes later is another slap.
 _HELD_NS = 1_000_000_000
-#: Aside only, and not followed, it must come down sooner.
-_ASIDE_NS = 350_000_000
+#: A hand that was at a pile so lately has not come to it anew.
+_AWAY_NS = 300_000_000
+#: A stop so long before it was first seen to rest is that one again.
+_SAME_STOP_NS = 30_000_000
+#: A hand that comes down moves so far before; and less of an arm than this is seen at the pile only while it leaves.
+_STIRRED_MM, _LEAST_ARM_MM2 = 5.0, 5000.0
 #: Where fewer of a hand's windows than this lay where they lie now, or it was bigger by more than this, it has come
 #: anew: 20 mm higher is 1.5 % bigger under a camera at 1300 mm. A hand from its tip to the wrist.
 _IN_PLACE, _HELD_HIGHER, _PALM_MM = 0.3, 0.015, 115.0
+#: One that became smaller by more than this as it was followed had been some 50 mm higher.
+_FELL = 0.04
+#: The same share where nothing hard had stopped it before; where something had, and it was not followed well and comes
+#: later than this; and where it was not seen to move.
+_IN_PLACE_GENTLY, _IN_PLACE_LATER, _ASIDE_NS, _ELSEWHERE = 0.5, 0.2, 350_000_000, 0.1
 #: A hand from wrist to tip.
 _HAND_MM = 190.0
 #: What counts as a strong change (grey levels), and how much of it shows that a hand moved anew.
