@@ -74,8 +74,9 @@ class _Track:
     """Since when it has been told to lie there, contacts that were taken back included."""
     reached: set[Pile] = field(default_factory=set)
     reached_ns: int = 0
+    near: Pile | None = None
     near_ns: int = 0
-    """When it came to a pile last, and when it was at one last: among others its tip is seen now here, now there."""
+    """When it came to a pile last; at which it was last, and when: among others its tip is seen now here, now there."""
 
 
 class HandWatcher:
@@ -346,13 +347,13 @@ class HandWatcher:
         for pile in list(track.reached):
             if pile not in track.over:
                 track.reached.discard(pile)
-        near_ns = frame.at_ns if track.at_pile is not None else track.near_ns
         if track.at_pile is not None and track.at_pile not in track.reached:
             track.reached.add(track.at_pile)
-            if frame.at_ns - track.near_ns > _AWAY_NS:
+            if frame.at_ns - track.near_ns > _AWAY_NS or track.near != track.at_pile:
                 track.reached_ns = frame.at_ns
             news.append(Reached(hand=track.hand, seat=track.seat, pile=track.at_pile, at=frame.at))
-        track.near_ns = near_ns
+        if track.at_pile is not None:
+            track.near, track.near_ns = track.at_pile, frame.at_ns
         return news
 
     def _passes(self, track: _Track, pile: Pile) -> bool:
@@ -390,7 +391,7 @@ class HandWatcher:
                 before = None
             timed, checked = _as_it_came(timed, anew=before is not None), timed
             if timed.trusted and not checked.trusted:
-                doubt_ns = 0
+                doubt_ns = 0  # it is seen to come down
             track.rested, track.rested_seat = self._looks[-1], track.seat
             self.measured[track.hand, frame.at_ns] = timed
             track.timed_ns = frame.at_ns
@@ -406,6 +407,9 @@ class HandWatcher:
             track.rested_gently = gentle > 0.5 and not timed.trusted
             if before is None:
                 track.held_since_ns = frame.at_ns
+            elif timed.bigger > _FALLS_BY:
+                # From so high it fell onto something, however smooth its becoming smaller looks.
+                gentle = min(gentle, _FELL_GENTLY[timed.trusted])
             news.append(
                 Contact(
                     hand=track.hand,
@@ -579,8 +583,9 @@ _STIRRED_MM, _LEAST_ARM_MM2 = 5.0, 5000.0
 #: Where fewer of a hand's windows than this lay where they lie now, or it was bigger by more than this, it has come
 #: anew: 20 mm higher is 1.5 % bigger under a camera at 1300 mm. A hand from its tip to the wrist.
 _IN_PLACE, _HELD_HIGHER, _PALM_MM = 0.3, 0.015, 115.0
-#: One that became smaller by more than this as it was followed had been some 50 mm higher.
-_FELL = 0.04
+#: One that became smaller by more than this as it was followed had been some 50 mm higher. That nothing hard stopped it
+#: is no likelier then than this: where it is not trusted, and where it is.
+_FELL, _FELL_GENTLY = 0.04, (0.5, 0.25)
 #: The same share where nothing hard had stopped it before; where something had, and it was not followed well and comes
 #: later than this; and where it was not seen to move.
 _IN_PLACE_GENTLY, _IN_PLACE_LATER, _ASIDE_NS, _ELSEWHERE = 0.5, 0.2, 350_000_000, 0.1
