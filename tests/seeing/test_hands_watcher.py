@@ -219,3 +219,34 @@ def test_a_hand_that_comes_slowly_may_only_be_held_there() -> None:
     assert not contact.trusted
     assert "slowly" in contact.reason
     assert abs(contact.at.at_ns / 1e9 - contact_s) < 2 * contact.at.sd_ns / 1e9
+
+
+@pytest.mark.parametrize("mmps", [800, 1600])
+def test_where_only_the_fingers_come_down_a_hand_that_came_slowly_is_told_anew(mmps: int) -> None:
+    rng = np.random.default_rng(5)
+    top, arm = _top(rng), _arm(rng)
+    fps, arrives_s, down_s = 60.0, 0.4, 0.75
+    watcher = HandWatcher(_table())
+    told = []
+    for k in range(int(1.1 * fps)):
+        at_s = k / fps
+        to_go = min(mmps * PX_PER_MM * max(0.0, arrives_s - at_s), 400.0)
+        # Until then the fingers are cocked: nearer to the camera, so farther from the wrist and bigger.
+        cocked = 1 + 0.25 * np.clip((down_s - at_s) / 0.04, 0.0, 1.0)
+        hand, cover = (np.array(each) for each in arm)
+        wrist = 110
+        for each in (hand, cover):
+            raised = np.array([[cocked, 0, 59 * (1 - cocked)], [0, cocked, wrist * (1 - cocked) + 30]])
+            moved = cv2.warpAffine(np.vstack([np.zeros((30, *each.shape[1:]), each.dtype), each]), raised, (120, 450))
+            each[:wrist] = moved[30 : 30 + wrist] if cocked > 1 else each[:wrist]
+        image = _picture(top, (hand, cover), to_go, False)
+        image = np.clip(image + rng.normal(0, 1.5, image.shape), 0, 255).astype(np.uint8)
+        told += [news for news in watcher.watch(Frame(round(at_s * 1e9), 0, image, k)) if isinstance(news, Contact)]
+    if mmps > 1500:  # stopped so hard it had slapped, and takes hold of the cards now
+        (contact,) = told
+        assert abs(contact.at.at_ns / 1e9 - arrives_s) < 0.01
+        return
+    last = told[-1]
+    assert last.instead_of == told[-2].rest_ns
+    assert not last.trusted
+    assert abs(last.at.at_ns / 1e9 - down_s) < 2 * last.at.sd_ns / 1e9

@@ -69,7 +69,8 @@ class _Track:
     rested_seat: Seat | None = None
     """The picture in which it was last told to lie at the pile, and as whose."""
     rested_gently: bool = False
-    """Nothing hard had stopped it then."""
+    rested_surely: bool = False
+    """Nothing hard had stopped it then; its contact was trusted."""
     held_since_ns: int = 0
     """Since when it has been told to lie there, contacts that were taken back included."""
     reached: set[Pile] = field(default_factory=set)
@@ -389,6 +390,8 @@ class HandWatcher:
                 continue  # others moved about it, it did not
             if before is not None and (frame.at_ns - before.at_ns > _HELD_NS or track.rested_seat != track.seat):
                 before = None
+            if before is not None and _same_stop(timed, before):
+                timed = _flicked(timed, track.still_since_ns)
             timed, checked = _as_it_came(timed, anew=before is not None), timed
             if timed.trusted and not checked.trusted:
                 doubt_ns = 0  # it is seen to come down
@@ -404,7 +407,7 @@ class HandWatcher:
                 doubt_ns = (at.at_ns - track.reached_ns) // 3  # as little is known of one that is there for long
             at = Instant(at.at_ns, max(at.sd_ns, doubt_ns))
             gentle = 0.5 if timed.kink is None else max(timed.kink.gentle, 0.9 * (timed.reason == SMOOTH))
-            track.rested_gently = gentle > 0.5 and not timed.trusted
+            track.rested_gently, track.rested_surely = gentle > 0.5 and not timed.trusted, timed.trusted
             if before is None:
                 track.held_since_ns = frame.at_ns
             elif timed.bigger > _FALLS_BY:
@@ -431,8 +434,8 @@ class HandWatcher:
 
         Held higher, or aside, it is not where it lies now; one that tapped twice, or was stirred, is (None).
         """
-        if timed.at.at_ns < before.at_ns - _SAME_STOP_NS or not (timed.trusted or timed.kink or timed.by_pictures):
-            return None  # it is the stop that was told, or nothing was followed
+        if not (timed.trusted or timed.kink or timed.by_pictures):
+            return None  # nothing was followed
         assert self._follower is not None
         follower = self._follower[1]
         rest = len(self._looks) - 1
@@ -447,6 +450,9 @@ class HandWatcher:
         lay_before = lay(before.picture, self._looks[rest].picture, mask, follower.background.noise)
         if lay_before is None:
             return None
+        if _same_stop(timed, before):
+            # Only its fingers may have moved since, as in a flick from the wrist; or it takes hold of what it slapped.
+            return None if track.rested_surely or lay_before.in_place >= _IN_PLACE else _LOST_NS
         moved = timed.trusted or timed.travel_mm > _STIRRED_MM
         fell = timed.bigger > _FELL and timed.likeness > _FALLS_LIKE
         soon = timed.trusted or timed.at.at_ns - before.at_ns < _ASIDE_NS
@@ -517,6 +523,17 @@ class HandWatcher:
         )
 
 
+def _same_stop(timed: Timed, before: Look) -> bool:
+    """Whether the stop that was found is the one before which it was seen to rest already."""
+    return timed.at.at_ns < before.at_ns - _SAME_STOP_NS
+
+
+def _flicked(timed: Timed, still_since_ns: int) -> Timed:
+    """A hand whose arm has not moved since: its fingers came down before it was still."""
+    at = Instant(still_since_ns - _FLICKS_NS, _LOST_NS)
+    return replace(timed, at=at, trusted=False, reason="only its fingers moved", kink=None, by_pictures=True)
+
+
 def _as_it_came(timed: Timed, *, anew: bool) -> Timed:
     """What is to be believed of a contact, by whether the hand had been held over the pile before.
 
@@ -576,6 +593,8 @@ _SAME_ARM_MM = 160.0
 _HELD_NS = 1_000_000_000
 #: A hand that was at a pile so lately has not come to it anew.
 _AWAY_NS = 300_000_000
+#: Fingers land so long before the hand is seen to be still.
+_FLICKS_NS = 30_000_000
 #: A stop so long before it was first seen to rest is that one again.
 _SAME_STOP_NS = 30_000_000
 #: A hand that comes down moves so far before; and less of an arm than this is seen at the pile only while it leaves.
