@@ -13,13 +13,14 @@ import pytest
 from referee.bad_input import BadInput
 from vision.cards.deck import Deck, DeckNamer
 from vision.cards.embed import varied
-from vision.cards.enrol import enrolled, listed
+from vision.cards.enrol import enrolled, listed, main_quad
+from vision.cards.find import with_outlines
 from vision.cards.outlines import OutlineDetector
 from vision.cards.photo import open_photo
 from vision.cards.quads import iou
 from vision.cards.read import CardReader
 from vision.cards.reader import NOTHING
-from vision.detections import Detections
+from vision.detections import CARD_BACK, CARD_OUTLINE, CORNER, Detections
 from vision.detectors.ultralytics import as_detections
 from web.cli import main
 
@@ -165,6 +166,40 @@ def test_a_deck_is_enrolled_from_photos_and_then_read(tmp_path: Path, namer: Dec
     for name in NAMES[:4]:
         seen = reader.read(open_photo(tmp_path / f"{name}.png"))
         assert [one.card for one in seen] == [name]
+
+
+def test_a_card_that_cannot_be_named_surely_is_seen_and_a_box_is_not() -> None:
+    """Found by its outline alone it was dropped, as a box or a book is, and a table seemed to hold no card."""
+    smudged = CROPS[0].copy()
+    smudged[92:96, 30:66] = 150
+    reader = CardReader(OutlinesOnly(), DeckNamer(Deck("shapes", NAMES, CROPS)))
+    (seen,) = reader.read(table_with(smudged, 70)[0])
+    assert (seen.card, seen.face) == (None, "up")
+    assert seen.or_cards[0] == NAMES[0]
+    box = np.full((136, 96, 3), 200, np.uint8)
+    cv2.putText(box, "TEA", (10, 70), cv2.FONT_HERSHEY_SIMPLEX, 1.2, (30, 30, 30), 3)
+    assert len(OutlineDetector().detect(table_with(box, 70)[0])) == 1
+    assert reader.read(table_with(box, 70)[0]) == ()
+
+
+def test_a_box_askew_over_the_card_is_not_enrolled_for_it() -> None:
+    """Cards of a strange design are found again as boxes askew; a larger one was enrolled, half table."""
+    photo, truth = table_with(CROPS[4], 70)
+    middle = truth.mean(axis=0)
+    turned = np.array([[0.8, -0.6], [0.6, 0.8]], np.float32)
+    askew = (middle + 1.05 * (truth - middle) @ turned.T).astype(np.float32)
+    found = Detections(np.stack([askew, truth]), np.full(2, CARD_BACK), np.array([0.9, 0.4], np.float32))
+    quad = main_quad(photo, found)
+    assert quad is not None
+    assert iou(quad, truth) > 0.93
+
+
+def test_an_outline_is_not_given_to_an_index_corner_that_is_as_large() -> None:
+    """A corner's box over a whole card took the card's outline, and no card was found there."""
+    quad = np.array([[10, 10], [70, 10], [70, 95], [10, 95]], np.float32)[None]
+    corner = Detections(quad + 1, np.array([CORNER]), np.array([0.3], np.float32))
+    outline = Detections(quad, np.array([CARD_OUTLINE]), np.array([0.9], np.float32))
+    assert list(with_outlines(corner, outline).labels) == [CORNER, CARD_OUTLINE]
 
 
 @pytest.mark.parametrize(

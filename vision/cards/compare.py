@@ -88,7 +88,7 @@ def apart(told: Look, seen: Look) -> NDArray[np.float32]:
     var_1, var_2 = _window(first * first) - mean_1 * mean_1, _window(second * second) - mean_2 * mean_2
     both = _window(first * second) - mean_1 * mean_2
     agree = both / np.sqrt((np.maximum(var_1, 0) + BLANK) * (np.maximum(var_2, 0) + BLANK))
-    weight = np.sqrt(np.maximum(np.maximum(var_1, var_2), 0))
+    weight = np.maximum(np.maximum(var_1, var_2), 0)
     weight[:RIM_PX], weight[-RIM_PX:], weight[:, :RIM_PX], weight[:, -RIM_PX:] = 0, 0, 0, 0
     unlike = weight * (1 - agree)
     total = float(weight.sum()) + 1e-6

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from vision.cards.quads import iou, without_duplicates
+from vision.cards.quads import CARDS, iou, without_duplicates
 from vision.detections import CARD_BACK, CARD_FACE, CORNER, Detections, Detector
 from vision.weights import Weights
 
@@ -137,10 +137,10 @@ def _most_scale(image: NDArray[np.uint8]) -> float:
 
 
 def with_outlines(found: Detections, outlines: Detections) -> Detections:
-    """Finds, fitted to the outline that agrees with them best, and then the outlines that agree with none."""
+    """Cards, fitted to the outline that agrees with them best, and then the outlines that agree with none."""
     quads = found.quads.copy()
     alone = np.ones(len(outlines), np.bool_)
-    for i in range(len(found)):
+    for i in np.flatnonzero(np.isin(found.labels, CARDS)):
         agree = [iou(found.quads[i], outline) for outline in outlines.quads]
         best = int(np.argmax(agree)) if agree else 0
         if agree and agree[best] > SAME_CARD_IOU:

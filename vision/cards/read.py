@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from vision.cards.deck import Deck, DeckNamer
+from vision.cards.deck import SEEN, Deck, DeckNamer
 from vision.cards.fans import (
     EDGE_COUNTS,
     RIGHT_INDEX_AGREES,
@@ -58,6 +58,8 @@ class CardReader:
         self._finder = finder
         self._namer = namer
         self._index_reader = index_reader
+        #: Of a deck that was enrolled, what is so likely one of its cards is seen, if unsurely, however it was found.
+        self._seen_from = SEEN if isinstance(namer, DeckNamer) else np.inf
 
     @classmethod
     def shipped(cls, backend: str | None = None, deck: Deck | None = None) -> CardReader:
@@ -118,7 +120,10 @@ class CardReader:
         """Name the cards among what a detector found, leaving out what can't be one."""
         cards = found.labelled(CARD_FACE, CARD_BACK, CARD_OUTLINE)
         named = zip(self._named(image, cards), cards.labels, strict=True)
-        return settled([seen for seen, label in named if not _is_nothing(seen, str(label))])
+        return settled([seen for seen, label in named if self._is_seen(seen) or not _is_nothing(seen, str(label))])
+
+    def _is_seen(self, seen: SeenCard) -> bool:
+        return sum(share for card, share in seen.alternatives if card != NOTHING) >= self._seen_from
 
     def _with_corners(
         self, image: NDArray[np.uint8], seen: tuple[SeenCard, ...], found: Detections, side_px: float | None
@@ -180,7 +185,8 @@ class CardReader:
         doubtful = np.flatnonzero(self._belief(probabilities) < self._namer.min_confidence)
         # A loose quad may be why: fitted to the card's edges it is read again, and the clearer reading counts. Of
         # a quad that is nearly square (seen obliquely) it can't be told which side is the short one.
-        for again in (_tightened, _turned_if_square):
+        deck = isinstance(self._namer, DeckNamer)
+        for again in (_tightened, _turned_if_square, *((_with_its_rim,) if deck else ())):
             offered = [(k, again(image, quads[k])) for k in doubtful]
             tried = [(k, quad) for k, quad in offered if quad is not None]
             if tried:
@@ -208,6 +214,10 @@ class CardReader:
         """Whether two readings name the same card, or one of them names hardly any."""
         if row.argmax() == other.argmax():
             return True
+        if isinstance(self._namer, DeckNamer):  # near its limit a card of the deck is none of it, and yet the same card
+            cards = np.array([name != NOTHING for name in self._namer.classes])
+            if (row * cards).argmax() == (other * cards).argmax():
+                return True
         return float(min(self._belief(row[None])[0], self._belief(other[None])[0])) < CONTRADICTS
 
     def _belief(self, probabilities: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -223,10 +233,11 @@ class CardReader:
         if best == BACK:
             return SeenCard(None, "down", confidence, quad, (), score)
         sure = confidence >= self._namer.min_confidence and best != NOTHING
-        if label == CARD_BACK and not sure:
+        told = SeenCard(best if sure else None, "up", confidence, quad, alternatives, score)
+        if label == CARD_BACK and not sure and not self._is_seen(told):
             # A face that glares may be taken for a back; what can be read is a face.
             return SeenCard(None, "down", score, quad, (), score)
-        return SeenCard(best if sure else None, "up", confidence, quad, alternatives, score)
+        return told
 
 
 #: Readings of one card from two quads that name different cards count both, if each gives its own this much.
@@ -335,9 +346,18 @@ def _tightened(image: NDArray[np.uint8], quad: NDArray[np.float32]) -> NDArray[n
     return fitted if support > 0 else None
 
 
+def _with_its_rim(image: NDArray[np.uint8], quad: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The quad of a card of which the frame of its picture was found, and would be found again."""
+    middle = quad.mean(axis=0)
+    return np.asarray(middle + (quad - middle) * np.float32(RIM_GROWN), np.float32)
+
+
 def _turned_if_square(image: NDArray[np.uint8], quad: NDArray[np.float32]) -> NDArray[np.float32] | None:
     return np.roll(quad, 1, axis=0) if is_nearly_square(quad) else None
 
+
+#: So much larger than the frame of its picture a card is, about: rims are 3 to 5 mm of 56 to 63.
+RIM_GROWN = 1.14
 
 #: A find that the detector itself is unsure of and that no reading supports is most likely no card: on
 #: ``ranks_on_carpet/train`` such finds are books, boxes and grain.

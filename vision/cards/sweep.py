@@ -56,8 +56,7 @@ def showings(frames: Iterable[Frame], reader: CardReader) -> Iterator[Showing]:
     """
     before: Showing | None = None
     for still in rests(frames):
-        size = (still.image.shape[1], still.image.shape[0])
-        quad = main_quad(reader.find(still.image), size)
+        quad = main_quad(still.image, reader.find(still.image))
         if quad is None:
             continue
         now = Showing(still.at_ns, still.image, quad)
