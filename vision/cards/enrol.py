@@ -24,6 +24,10 @@ from vision.detections import CARD_BACK, CARD_FACE, CARD_OUTLINE, Detections
 #: What the name of a photo may end in when a card has several: ``red 4 (2).jpg``, ``red 4~b.jpg``.
 _REPEAT = re.compile(r"\s*(\(\d+\)|~\w+)$")
 
+#: What fits a card's edges less than this beside another find is none: boxes larger than the card, on a table of wood,
+#: fit by 0 to 0.26 of what the card itself does.
+FITS_AT_ALL = 0.5
+
 #: Quads that agree with the worthiest by this much are of the same card: boxes askew over one agree by 0.5 to 0.6.
 SAME_PLACE_IOU = 0.4
 
@@ -82,10 +86,11 @@ def main_quad(image: NDArray[np.uint8], found: Detections) -> NDArray[np.float32
             for quad in cards.quads
         ]
     )
-    worthiest = cards.quads[int(np.argmax(worth))]
-    here = [i for i, quad in enumerate(cards.quads) if iou(quad, worthiest) > SAME_PLACE_IOU]
-    fits = np.array([_fits(image, cards.quads[i]) for i in here])
-    fitting = [i for i, fit in zip(here, fits, strict=True) if fit >= FITS_AS_WELL * fits.max()]
+    fits = np.array([_fits(image, quad) for quad in cards.quads])
+    likely = np.flatnonzero(fits >= FITS_AT_ALL * fits.max())
+    worthiest = cards.quads[max(likely, key=lambda i: worth[i])]
+    here = [i for i in likely if iou(cards.quads[i], worthiest) > SAME_PLACE_IOU]
+    fitting = [i for i in here if fits[i] >= FITS_AS_WELL * fits[here].max()]
     return np.asarray(cards.quads[max(fitting, key=lambda i: worth[i])], np.float32)
 
 
