@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from referee.bad_input import BadInput
 from referee.cards import Card, Pile, Seat
 from referee.instant import Instant
-from vision.cards.seen import SeenCard
+from vision.cards.seen import NO_CARD, SeenCard
 from vision.cards.vote import Vote
 from vision.frame import Frame, Image
 from vision.hands.news import HandSeen
@@ -296,7 +296,7 @@ class PileWatcher:
         """The reading among the cards that there are.
 
         Where none of them is likely, something else lies there: on a pile that is kept face down, a back that
-        the reader took for a face.
+        the reader took for a face. What is rather no card than any is not named, however often it is seen so.
         """
         if not self._deck or seen.face == "down":
             return seen
@@ -305,6 +305,8 @@ class PileWatcher:
         if total < LEAST_OF_THE_DECK:
             face = "down" if pile.kind == FACE_DOWN_KIND else "up"
             return replace(seen, card=None, face=face, alternatives=() if face == "down" else known)
+        if seen.alternatives[0][0] == NO_CARD:
+            return replace(seen, card=None, alternatives=())
         card = seen.card if seen.card in self._deck else None
         return replace(seen, card=card, alternatives=tuple((name, p / total) for name, p in known))
 

@@ -32,6 +32,7 @@ DOWN = SeenCard(None, "down", 0.9, QUAD)
             [frame(x7c=0.7, x7s=0.3), frame(x7s=0.7, x7c=0.3)] * 5, None, "up", id="frames that disagree abstain"
         ),
         pytest.param([frame(x7c=0.95)] * 9 + [frame(Kd=0.99)], "7c", "up", id="one wrong frame does not turn a vote"),
+        pytest.param([frame(nothing=0.7, x7c=0.3)] * 12, None, "up", id="what is rather no card is never named so"),
         pytest.param([DOWN, DOWN, frame(x7c=0.6)], None, "down", id="mostly face down is face down"),
     ],
 )

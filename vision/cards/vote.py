@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from vision.cards.seen import WORTH_NAMING, SeenCard
+from vision.cards.seen import NO_CARD, WORTH_NAMING, SeenCard
 
 #: Frames of a card at rest repeat each other's mistakes (the same glare, the same angle): of each further
 #: frame's evidence only this share is new. A card seen for ten frames counts as if seen 2.8 times.
@@ -66,5 +66,5 @@ class Vote:
             # One frame's own statement stands: what it left unlisted is not spread over the listed cards.
             ranked = tuple((card, dict(self.last.alternatives).get(card, p)) for card, p in ranked)
             best, confidence = ranked[0]
-        named = best if confidence >= min_confidence else None
+        named = best if confidence >= min_confidence and best != NO_CARD else None
         return replace(self.last, card=named, face="up", confidence=confidence, alternatives=ranked)
