@@ -47,6 +47,9 @@ def index_crop(image: NDArray[np.uint8], corner: NDArray[np.float32], grown: flo
 BESIDE, STRIP_PX, EDGE = 0.45, 24, 24.0
 
 
+#: A deck prints four indices if of those seen on whole cards this share, and two at least, are right ones.
+FOUR = 0.25
+
 #: By how much (IoU) the card of a right index must agree better with what was found than that of a left one: most
 #: decks print the left one only (and its like at the other end). An edge seen beside the index counts so much.
 RIGHT_INDEX_AGREES, EDGE_COUNTS = 0.15, 0.35
@@ -132,18 +135,40 @@ def belongs(corner: Corner, quad: NDArray[np.float32]) -> float:
 
     1 and more: it isn't that card's. Both ends and both sides count, and directions must agree.
     """
-    down = _unit(quad[3] - quad[0] + quad[2] - quad[1])
-    if abs(float(corner.down @ down)) < QUAD_TURNED:
+    at = _on_card(corner, quad)
+    if at is None:
         return np.inf
-    unit = np.array([[0, 0], [1, 0], [1, 1], [0, 1]], np.float32)
-    onto = cv2.getPerspectiveTransform(quad.astype(np.float32), unit)
-    at = cv2.perspectiveTransform(corner.middle[None, None], onto)[0, 0]
-    if float(corner.down @ down) < 0:
-        at = 1 - at
     left, top, right, bottom = INDEX
     place = np.array([(left + right) / 2, (top + bottom) / 2])
     off = np.array([min(abs(at[0] - place[0]), abs(1 - at[0] - place[0])), abs(at[1] - place[1])]) / PLACE_OFF
     return float(np.hypot(*off) / np.sqrt(2))
+
+
+def _on_card(corner: Corner, quad: NDArray[np.float32]) -> NDArray[np.float32] | None:
+    """Where on the card in ``quad``, seen with this index upright, it lies, in shares; None where it is turned."""
+    down = _unit(quad[3] - quad[0] + quad[2] - quad[1])
+    if abs(float(corner.down @ down)) < QUAD_TURNED:
+        return None
+    unit = np.array([[0, 0], [1, 0], [1, 1], [0, 1]], np.float32)
+    onto = cv2.getPerspectiveTransform(quad.astype(np.float32), unit)
+    at = cv2.perspectiveTransform(corner.middle[None, None], onto)[0, 0]
+    return np.asarray(1 - at if float(corner.down @ down) < 0 else at, np.float32)
+
+
+def preference(corners: Sequence[Corner], quads: Sequence[NDArray[np.float32]]) -> float:
+    """How much better (IoU) a right index must agree than a left one in this picture.
+
+    Most decks print the left one only; where cards that were found whole show right ones too, either is as likely.
+
+    quads: of cards that are surely read.
+    """
+    sides = [
+        float(at[0]) > 0.5
+        for corner in corners
+        for quad in quads
+        if belongs(corner, quad) < 1 and (at := _on_card(corner, quad)) is not None
+    ]
+    return 0.0 if sum(sides) >= max(2, FOUR * len(sides)) else RIGHT_INDEX_AGREES
 
 
 def quad_of(corners: Sequence[Corner], side_px: float | None) -> NDArray[np.float32] | None:
@@ -190,7 +215,11 @@ def side_of(image: NDArray[np.uint8], corner: Corner) -> float:
 
 
 def placed(
-    image: NDArray[np.uint8], corners: Sequence[Corner], quad: NDArray[np.float32], side_px: float | None
+    image: NDArray[np.uint8],
+    corners: Sequence[Corner],
+    quad: NDArray[np.float32],
+    side_px: float | None,
+    to_be_right: float = RIGHT_INDEX_AGREES,
 ) -> NDArray[np.float32]:
     """The quad (4, 2) of a card that prints these indices: `quad` itself where they agree with it.
 
@@ -207,7 +236,7 @@ def placed(
     offered = [] if exact is None else [(exact, 0.0)]
     for corner in corners:
         left, right = cards_at(corner.box, side_px)
-        offered += [(left, 0.0), (right, EDGE_COUNTS * side_of(image, corner) - RIGHT_INDEX_AGREES)]
+        offered += [(left, 0.0), (right, EDGE_COUNTS * side_of(image, corner) - to_be_right)]
     best, _ = min(offered, key=lambda one: (away(one[0]), -iou(one[0], quad) - one[1]))
     return best if away(best) < away(quad) else quad
 

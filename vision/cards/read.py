@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from vision.cards.deck import SEEN, Deck, DeckNamer
 from vision.cards.fans import (
     EDGE_COUNTS,
-    RIGHT_INDEX_AGREES,
     Corner,
     belongs,
     cards_at,
     is_of_size,
     joint,
     placed,
+    preference,
     quad_of,
     side_of,
     together,
@@ -86,7 +86,7 @@ class CardReader:
             return best
         for stretch in self._stretches(image, best):
             seen = self._read_as_it_is(stretch.undone(image), None)
-            if _told(seen) > _told(best):
+            if _told(seen) > _told(best) + (0.0 if stretch.told else MORE_TOLD):
                 best = tuple(replace(one, quad=stretch.back(one.quad)) for one in seen)
         return best
 
@@ -95,7 +95,7 @@ class CardReader:
         fitted = [refined(image, one.quad) for one in seen if one.card is not None]
         size_px = (image.shape[1], image.shape[0])
         told = Stretch.told_by([quad for quad, support in fitted if support > 0], size_px)
-        return ([told] if told is not None else []) + Stretch.of_square_files(size_px)
+        return [told] if told is not None else Stretch.of_square_files(size_px)
 
     def _read_as_it_is(self, image: NDArray[np.uint8], card_side_px: float | None) -> tuple[SeenCard, ...]:
         seen = self.read_found(image, self._finder.detect(image, card_side_px))
@@ -131,23 +131,27 @@ class CardReader:
         """The cards, with what their index corners tell: quads named or doubted by them, and cards that they add."""
         assert self._index_reader is not None
         classes, least = self._index_reader.weights.classes, self._index_reader.weights.min_confidence
-        told, boxes = self._index_reader.read(image, found.quads)
+        read, boxes = self._index_reader.read(image, found.quads)
         corners = [
-            Corner(boxes[i], told[i], float(found.scores[i]))
+            Corner(boxes[i], read[i], float(found.scores[i]))
             for i in range(len(found))
-            if told[i][classes.index(NOTHING)] < NO_INDEX and (side_px is None or is_of_size(boxes[i], side_px))
+            if read[i][classes.index(NOTHING)] < NO_INDEX and (side_px is None or is_of_size(boxes[i], side_px))
         ]
         groups = [[corners[i] for i in group] for group in together(corners, side_px)]
         joined, agreed = list(seen), set[int]()
         shown: dict[int, list[Corner]] = {}
+        to_be_right = preference(corners, [one.quad for one in seen if one.card and one.confidence >= WHOLE])
         for group in sorted(groups, key=lambda group: -float(joint(group)[:-1].max())):
             alternatives = likeliest(classes, joint(group))
             card, confidence = alternatives[0]
             sure = card != NOTHING and confidence >= least
             exact = quad_of(group, side_px)
-            quad = _quad_among(image, group[0], side_px, joined) if exact is None else exact
+            quad = _quad_among(image, group[0], side_px, joined, to_be_right) if exact is None else exact
             k = _place_of(group, quad, exact is not None, joined)
-            same = [j for j, one in enumerate(joined) if _guess(one) == card and _on(one.quad, group, SAME_GROWN)]
+            whole = [one for one in seen if one.confidence > max(confidence, WHOLE)] if k is None else []
+            if any(_hides(one, group, quad, card) for one in whole):
+                continue  # a print of that very card, misread
+            same = [j for j, one in enumerate(joined) if _guess(one) == card and _near(one.quad, group)]
             if same:  # another index of a card that is known, however loosely its quad fits
                 agreed.update(same)
                 for j in same:
@@ -159,7 +163,7 @@ class CardReader:
                     joined[j] = replace(joined[j], card=card, confidence=surer, quad=place)
             elif k is None or (sure and k in agreed and joined[k].card != card):
                 score = max(corner.score for corner in group)
-                if sure or (score >= UNNAMED_SCORE and _is_alone(group, joined)):
+                if (sure and score >= ADDS_SCORE) or (score >= UNNAMED_SCORE and _is_alone(group, joined)):
                     named = card if sure else None
                     agreed.add(len(joined))
                     shown[len(joined)] = list(group)
@@ -176,7 +180,10 @@ class CardReader:
                 both = ((joined[k].alternatives or ((card, 0.0),))[0], (card, confidence))
                 joined[k] = replace(joined[k], card=None, confidence=0.5, alternatives=both)
         for k, its_own in shown.items():
-            joined[k] = replace(joined[k], quad=placed(image, its_own, joined[k].quad, side_px))
+            told = seen[k] if k < len(seen) and seen[k].card is not None else None
+            if told is not None and told.quad is joined[k].quad and any(belongs(one, told.quad) < 1 for one in its_own):
+                continue  # pips and an index lie where they are printed, so its quad is right
+            joined[k] = replace(joined[k], quad=placed(image, its_own, joined[k].quad, side_px, to_be_right))
         return [one if k in agreed else _doubted_if_covered(one, joined) for k, one in enumerate(joined)]
 
     def _named(self, image: NDArray[np.uint8], cards: Detections) -> tuple[SeenCard, ...]:
@@ -253,11 +260,27 @@ UNNAMED_SCORE = 0.5
 #: IoU above which a card whose both ends show is one that was found, and one that shows an index is an unread one.
 SAME_QUAD, LOOSE_QUAD = 0.65, 0.45
 
-#: An index of a card that is named already may lie off its quad by so much of its size: quads are loose.
-SAME_GROWN = 1.2
+#: An index of a card that is named already may lie so far from its middle, in its longer sides: quads are loose.
+SAME_NEAR = 0.8
 
 #: An index that can't be named, this near to where a card prints one, is most likely that card's own.
 MAY_BE_ITS_OWN = 3.5
+
+#: A picture whose cards don't tell so counts as stretched where so much more is read with that undone: half a card.
+MORE_TOLD = 0.5
+
+#: A card read as surely as this was found whole.
+WHOLE = 0.97
+
+#: IoU above which a card that shows an index on another would cover most of that other's pips.
+HIDES = 0.5
+
+#: Corners so far from where a card prints its own may still be it, its quad being loose; and a quad is looked at so
+#: much larger for what lies on it.
+ABOUT_ITS_OWN, EDGE_GROWN = 2.0, 1.15
+
+#: A single corner that the detector is less sure of than this adds no card.
+ADDS_SCORE = 0.3
 
 #: By how much more an index must be sure than the whole card's reading that it contradicts.
 CLEARER = 0.1
@@ -270,8 +293,12 @@ OVERLAP = 0.05
 
 
 def _told(seen: Sequence[SeenCard]) -> float:
-    """How much was read: named cards, each as far as it is sure."""
-    return sum(one.confidence for one in seen if one.card is not None)
+    """How much was read: the different cards that are named, each as far as it is sure."""
+    surest: dict[str, float] = {}
+    for one in seen:
+        if one.card is not None:
+            surest[one.card] = max(one.confidence, surest.get(one.card, 0.0))
+    return sum(surest.values())
 
 
 def _may_hide_more(seen: tuple[SeenCard, ...]) -> bool:
@@ -302,15 +329,29 @@ def _place_of(group: Sequence[Corner], quad: NDArray[np.float32], exact: bool, c
     return best if fits and fits[best] > LOOSE_QUAD else None
 
 
+def _hides(one: SeenCard, group: Sequence[Corner], quad: NDArray[np.float32], card: str) -> bool:
+    """Whether corners read as `card`, whose quad would be `quad`, lie on a card read whole that leaves no room for it.
+
+    Where most of that one would be covered, or where it prints an index of the same rank itself.
+    """
+    if one.card is None or one.card == card or not _on(one.quad, group, EDGE_GROWN):
+        return False
+    same_rank = one.card[:-1] == card[:-1]
+    return iou(quad, one.quad) > HIDES or (same_rank and min(belongs(it, one.quad) for it in group) < ABOUT_ITS_OWN)
+
+
 def _quad_among(
-    image: NDArray[np.uint8], corner: Corner, side_px: float | None, cards: Sequence[SeenCard]
+    image: NDArray[np.uint8],
+    corner: Corner,
+    side_px: float | None,
+    cards: Sequence[SeenCard],
+    to_be_right: float,
 ) -> NDArray[np.float32]:
     """The quad of the card that a single corner shows, which may be its left or its right index: as others agree."""
     left, right = cards_at(corner.box, side_px)
     near = [max((iou(candidate, one.quad) for one in cards), default=0.0) for candidate in (left, right)]
-    return np.asarray(
-        right if near[1] + EDGE_COUNTS * side_of(image, corner) > near[0] + RIGHT_INDEX_AGREES else left, np.float32
-    )
+    agrees = near[1] - near[0] + EDGE_COUNTS * side_of(image, corner)
+    return np.asarray(right if agrees > to_be_right else left, np.float32)
 
 
 def _is_alone(group: Sequence[Corner], cards: Sequence[SeenCard]) -> bool:
@@ -331,6 +372,12 @@ def _on(quad: NDArray[np.float32], group: Sequence[Corner], grown: float = 1.0) 
     middle = quad.mean(axis=0)
     outline = (middle + (quad - middle) * grown).astype(np.float32)
     return any(cv2.pointPolygonTest(outline, tuple(corner.middle.tolist()), False) >= 0 for corner in group)
+
+
+def _near(quad: NDArray[np.float32], group: Sequence[Corner]) -> bool:
+    """Whether one of the corners lies so near to a card that it may be its own, however loose its quad is."""
+    middle, reach = quad.mean(axis=0), SAME_NEAR * float(np.linalg.norm(quad - np.roll(quad, -1, axis=0), axis=1).max())
+    return any(float(np.linalg.norm(corner.middle - middle)) < reach for corner in group)
 
 
 def _doubted_if_covered(one: SeenCard, cards: Sequence[SeenCard]) -> SeenCard:

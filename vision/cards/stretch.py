@@ -36,12 +36,13 @@ class Stretch:
     """What must be done to a picture for its cards to have a card's shape.
 
     matrix: (2, 3), pixels of the picture to those of the picture with the stretch undone. size_px: its width, height.
-    by: how much longer it becomes along the one direction in which it is too short.
+    by: how much longer it becomes along the one direction in which it is too short. told: by its cards, not guessed.
     """
 
     matrix: NDArray[np.float64]
     size_px: tuple[int, int]
     by: float
+    told: bool
 
     @classmethod
     def told_by(cls, quads: Sequence[NDArray[np.float32]], size_px: tuple[int, int]) -> Stretch | None:
@@ -57,17 +58,17 @@ class Stretch:
         if not WORTH < by < AT_MOST:
             return None
         linear = vectors @ np.diag([1.0, by]) @ vectors.T
-        return cls._by(linear, by, size_px)
+        return cls._by(linear, by, size_px, told=True)
 
     @classmethod
     def of_square_files(cls, size_px: tuple[int, int]) -> list[Stretch]:
         """What may have been done to a square picture: no camera takes one, but files are squeezed to be square."""
         if size_px[0] != size_px[1]:
             return []
-        return [cls._by(np.diag([by, 1.0]), by, size_px) for by in SQUEEZED]
+        return [cls._by(np.diag([by, 1.0]), by, size_px, told=False) for by in SQUEEZED]
 
     @classmethod
-    def _by(cls, linear: NDArray[np.float64], by: float, size_px: tuple[int, int]) -> Stretch:
+    def _by(cls, linear: NDArray[np.float64], by: float, size_px: tuple[int, int], *, told: bool) -> Stretch:
         width, height = size_px
         corners = np.array([[0, 0], [width, 0], [width, height], [0, height]], np.float64) @ linear.T
         low, high = corners.min(axis=0), corners.max(axis=0)
@@ -75,7 +76,7 @@ class Stretch:
         smaller = min(1.0, math.sqrt(max(width * height, LARGE_PX) / np.prod(high - low)))
         linear, low, high = linear * smaller, low * smaller, high * smaller
         wide, tall = np.ceil(high - low).astype(int)
-        return cls(np.concatenate([linear, -low[:, None]], axis=1), (int(wide), int(tall)), by)
+        return cls(np.concatenate([linear, -low[:, None]], axis=1), (int(wide), int(tall)), by, told)
 
     def undone(self, image: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """The picture with the stretch undone; what lies outside the old one is as its border."""

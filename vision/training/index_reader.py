@@ -50,6 +50,10 @@ SAME_CARD = 0.6
 #: A labelled corner's middle lies no further than this from where its card prints it, in heights of an index.
 LABEL_OFF = 0.5
 
+#: Share of the clubs and spades that are shown in black. Decks of four colours print clubs in green and only spades
+#: in black: a reader that learns from them as they come takes a black club for a spade when in doubt.
+BLACK = 0.6
+
 #: Share of the tables on which cards lie on each other.
 CROWDED = 0.7
 
@@ -212,9 +216,26 @@ def batches(pools: Sequence[Pool], rng: np.random.Generator) -> Iterator[tuple[A
 
     while True:
         crops, classes = drawn(pools, rng)
-        varied = np.stack([_varied(crop, rng) for crop in crops])
+        inked = [
+            _black(crop) if suit_is_black(n) and rng.random() < BLACK else crop
+            for crop, n in zip(crops, classes, strict=True)
+        ]
+        varied = np.stack([_varied(crop, rng) for crop in inked])
         told = relit(normalised(varied), rng, 1.5)
         yield torch.from_numpy(np.ascontiguousarray(told)), torch.from_numpy(classes)
+
+
+def suit_is_black(number: int) -> bool:
+    """Whether a class is of clubs or spades."""
+    return number < 13 or 39 <= number < NOTHING
+
+
+def _black(crop: Image) -> Image:
+    """The crop in greys, its ink black: what it says of clubs and spades must not hang on a colour."""
+    grey = crop.mean(axis=2)
+    ink, paper = np.percentile(grey, (3, 80))
+    stretched = np.clip(25 + (grey - ink) * (paper - 25) / max(paper - ink, 1.0), 0, 255)
+    return np.repeat(stretched[:, :, None], 3, axis=2).astype(np.uint8)
 
 
 def _varied(crop: Image, rng: Rng) -> Image:
@@ -226,6 +247,14 @@ def _varied(crop: Image, rng: Rng) -> Image:
     shift = middle - linear @ middle + rng.normal(0, 0.03, 2) * tall
     matrix = np.concatenate([linear, shift[:, None]], axis=1)
     out = cv2.warpAffine(crop, matrix, (wide, tall), borderMode=cv2.BORDER_REPLICATE)
+    if rng.random() < 0.3:  # ink that has run, or that a camera has fattened: the lobes of a club grow together
+        fat = cv2.erode(out, np.ones((int(rng.integers(2, 4)), int(rng.integers(2, 4))), np.uint8))
+        out = np.asarray(cv2.addWeighted(out, 1 - (share := rng.uniform(0.3, 1.0)), fat, share, 0), np.uint8)
+    if rng.random() < 0.3:
+        out = np.asarray(cv2.GaussianBlur(out, (0, 0), rng.uniform(0.5, 1.8)), np.uint8)
+    if rng.random() < 0.3:  # as webcams sharpen
+        soft = cv2.GaussianBlur(out, (0, 0), rng.uniform(0.8, 2.0))
+        out = np.asarray(cv2.addWeighted(out, 1 + (more := rng.uniform(0.5, 2.5)), soft, -more, 0), np.uint8)
     if rng.random() < 0.4:
         share = rng.uniform(0.3, 0.9)
         small = cv2.resize(out, None, fx=share, fy=share, interpolation=cv2.INTER_AREA)
