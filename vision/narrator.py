@@ -379,21 +379,24 @@ class Narrator:
         """Whether a hand that lay on the pile by what was seen so far only now comes down; then that is taken back.
 
         Held over the pile first and brought down now: this is the slap. That it only stirred, or tapped twice, is
-        none. Where neither instant is sure, both may be the slap, and the doubt spans them.
+        none. The watcher has compared how it lay where it says so. Where neither instant is sure, both may be the
+        slap, and the doubt spans them.
         """
         before = lying.contact
         apart_ns = news.at.at_ns - before.at.at_ns
-        if not TAP_NS < apart_ns <= (READY_NS if news.trusted else READY_NS // 2):
+        taken_back = news.instead_of == before.rest_ns
+        if not taken_back and not TAP_NS < apart_ns <= (READY_NS if news.trusted else READY_NS // 2):
             return False
         strikes = news.gentle < SOFT and news.speed_mps >= SLOWEST_MPS
-        if strikes and (news.trusted or not before.trusted):
+        if (strikes and (news.trusted or not before.trusted)) or (taken_back and news.gentle <= SMOOTH):
             # Not amended but taken back: in its new place it may come after a card that was shown meanwhile.
             self._correct(lying.told, None)
             self._race = [slapped for slapped in self._race if slapped is not lying]
             return True
-        if not before.trusted:
-            middle = Instant(before.at.at_ns + apart_ns // 2, max(ROUGH_NS, apart_ns // 2))
-            lying.contact = replace(before, at=middle)
+        if taken_back or not before.trusted:
+            middle = Instant(before.at.at_ns + apart_ns // 2, max(ROUGH_NS, abs(apart_ns) // 2))
+            rest_ns = news.rest_ns if taken_back else before.rest_ns
+            lying.contact = replace(before, at=middle, trusted=False, rest_ns=rest_ns)
             self._correct(lying.told, self._slap(lying.contact, lying.pile, UNCHECKED, provisional=not lying.confirmed))
         return False
 

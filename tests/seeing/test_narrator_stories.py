@@ -78,10 +78,12 @@ def contact(
     gentle: float = 0.0,
     trusted: bool = True,
     rest_ms: int | None = None,
+    instead_of_ms: int | None = None,
 ) -> Contact:
     return Contact(
         hand=number, seat=seat, pile=pile, at=Instant(at_ms * MS, 3 * MS), speed_mps=2.0, gentle=gentle,
         trusted=trusted, reason="", rest_ns=(rest_ms or at_ms + 60) * MS,
+        instead_of=None if instead_of_ms is None else instead_of_ms * MS,
     )  # fmt: skip
 
 
@@ -212,6 +214,26 @@ STORIES: dict[str, tuple[list[Observation | HandSeen], list[str]]] = {
             *withdraws(4, 0, 2300),
         ],
         ["0 slaps 980", "0 lifts"],
+    ),
+    "a contact that the watcher takes back was none, however little is known of the next": (
+        [
+            reached(4, 0, 900),
+            hand(4, 0, 950),
+            contact(4, 0, 980, rest_ms=1040),
+            contact(4, 0, 1140, gentle=0.5, trusted=False, rest_ms=1200, instead_of_ms=1040),
+            *withdraws(4, 0, 2300),
+        ],
+        ["0 slaps 1140", "0 lifts"],
+    ),
+    "one that is taken back for a rest in the air may be either": (
+        [
+            reached(4, 0, 900),
+            hand(4, 0, 950),
+            contact(4, 0, 980, rest_ms=1040),
+            contact(4, 0, 1180, gentle=0.9, trusted=False, rest_ms=1240, instead_of_ms=1040),
+            *withdraws(4, 0, 2300),
+        ],
+        ["0 slaps 1080", "0 lifts"],
     ),
     "a double tap is the first tap": (
         [reached(4, 0, 900), hand(4, 0, 950), contact(4, 0, 980), contact(4, 0, 1150), *withdraws(4, 0, 2300)],
