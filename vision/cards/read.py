@@ -163,7 +163,8 @@ class CardReader:
                     joined[j] = replace(joined[j], card=card, confidence=surer, quad=place)
             elif k is None or (sure and k in agreed and joined[k].card != card):
                 score = max(corner.score for corner in group)
-                if (sure and score >= ADDS_SCORE) or (score >= UNNAMED_SCORE and _is_alone(group, joined)):
+                over, near = (seen, BESIDE_ITS_OWN) if confidence >= LIKE_AN_INDEX else (joined, MAY_BE_ITS_OWN)
+                if (sure and score >= ADDS_SCORE) or (score >= UNNAMED_SCORE and _is_alone(group, joined, over, near)):
                     named = card if sure else None
                     agreed.add(len(joined))
                     shown[len(joined)] = list(group)
@@ -181,7 +182,8 @@ class CardReader:
                 joined[k] = replace(joined[k], card=None, confidence=0.5, alternatives=both)
         for k, its_own in shown.items():
             told = seen[k] if k < len(seen) and seen[k].card is not None else None
-            if told is not None and told.quad is joined[k].quad and any(belongs(one, told.quad) < 1 for one in its_own):
+            fits = [belongs(one, told.quad) < 1 for one in its_own] if told and told.quad is joined[k].quad else []
+            if told and any(fits) and (all(fits) or told.confidence >= WHOLE):
                 continue  # pips and an index lie where they are printed, so its quad is right
             joined[k] = replace(joined[k], quad=placed(image, its_own, joined[k].quad, side_px, to_be_right))
         return [one if k in agreed else _doubted_if_covered(one, joined) for k, one in enumerate(joined)]
@@ -266,6 +268,9 @@ SAME_NEAR = 0.8
 #: An index that can't be named, this near to where a card prints one, is most likely that card's own.
 MAY_BE_ITS_OWN = 3.5
 
+#: The same, of one that looks like another card's.
+BESIDE_ITS_OWN = 1.5
+
 #: A picture whose cards don't tell so counts as stretched where so much more is read with that undone: half a card.
 MORE_TOLD = 0.5
 
@@ -274,6 +279,10 @@ WHOLE = 0.97
 
 #: IoU above which a card that shows an index on another would cover most of that other's pips.
 HIDES = 0.5
+
+#: What is likely one certain card by so much is an index, if not surely that card's, and may lie on cards that only
+#: their own index told.
+LIKE_AN_INDEX = 0.4
 
 #: Corners so far from where a card prints its own may still be it, its quad being loose; and a quad is looked at so
 #: much larger for what lies on it.
@@ -354,12 +363,15 @@ def _quad_among(
     return np.asarray(right if agrees > to_be_right else left, np.float32)
 
 
-def _is_alone(group: Sequence[Corner], cards: Sequence[SeenCard]) -> bool:
-    """Whether corners lie on no card that was found, nor so near to where one prints its own that they may be it."""
-    up = [one for one in cards if one.face == "up"]
-    if any(_on(one.quad, group) for one in up):
+def _is_alone(group: Sequence[Corner], cards: Sequence[SeenCard], over: Sequence[SeenCard], near: float) -> bool:
+    """Whether corners that can't be named are an index of a card that was not found.
+
+    They lie on none that may be `over` them, nor so `near` to where one of the `cards` prints its own that they may
+    be it.
+    """
+    if any(_on(one.quad, group) for one in over if one.face == "up"):
         return False
-    return all(belongs(corner, one.quad) > MAY_BE_ITS_OWN for corner in group for one in up)
+    return all(belongs(corner, one.quad) > near for corner in group for one in cards if one.face == "up")
 
 
 def _guess(one: SeenCard) -> str | None:
