@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 
 import cv2
@@ -63,6 +64,8 @@ def run(args: argparse.Namespace) -> int:
     """Read the folders, print a table, and as the last line one JSON object."""
     if args.deck and args.enrol:
         raise BadInput.of("--deck and --enrol", "one of them", "both")
+    if args.plot and find_spec("matplotlib") is None:  # said before minutes of measuring, not after
+        raise BadInput.of("--plot", "matplotlib: pip install 'palmreader[plot]'", "none installed")
     sets = [found for folder in args.folders for found in open_set(folder)]
     deck, left_out = Deck.load(args.deck) if args.deck else None, frozenset[Path]()
     if args.enrol:
@@ -366,10 +369,8 @@ def expected_calibration_error(confidence: NDArray[np.float64], right: NDArray[n
 
 def plot(total: Tally, path: Path) -> None:
     """Draw wrong against abstained, and the reliability of the stated confidence; needs the extra `plot`."""
-    try:
-        import matplotlib
-    except ImportError as error:
-        raise BadInput.of("--plot", "matplotlib: pip install 'palmreader[plot]'", error) from None
+    import matplotlib
+
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
