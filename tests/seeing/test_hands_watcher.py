@@ -1,5 +1,8 @@
 """A drawn arm comes over the edge, lands on the spot and leaves: the watcher tells it, with times."""
 
+from collections import deque
+from types import SimpleNamespace
+
 import cv2
 import numpy as np
 import pytest
@@ -8,7 +11,7 @@ from referee.cards import Pile
 from vision.frame import Frame
 from vision.hands.background import Background
 from vision.hands.news import Contact, Gone, Lift, Reached
-from vision.hands.watcher import HandWatcher
+from vision.hands.watcher import HandWatcher, _lay_before
 from vision.table import PileSpot, SeatSpot, Table
 
 SIZE = (480, 360)
@@ -250,3 +253,11 @@ def test_where_only_the_fingers_come_down_a_hand_that_came_slowly_is_told_anew(m
     assert last.instead_of == told[-2].rest_ns
     assert not last.trusted
     assert abs(last.at.at_ns / 1e9 - down_s) < 2 * last.at.sd_ns / 1e9
+
+
+def test_a_tip_that_lay_in_one_place_before_the_contact_is_told_from_one_that_came_then() -> None:
+    came = [(k * 10_000_000, np.array([600.0 - 30 * k, 300.0])) for k in range(20)]
+    lies = [(200_000_000 + k * 10_000_000, np.array([2.0 * (k % 3), 300.0])) for k in range(10)]
+    track = SimpleNamespace(tips=deque(came + lies))
+    assert _lay_before(track, 190_000_000) == 0  # type: ignore[arg-type]  # only its tips count
+    assert _lay_before(track, 285_000_000) == 80_000_000  # type: ignore[arg-type]
