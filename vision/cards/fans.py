@@ -31,6 +31,16 @@ PLACE_OFF = 0.09
 #: an index and the quad of its card agree in direction; cosines.
 PAIR_OFF, PAIR_TURNED, QUAD_TURNED = 0.13, 0.95, 0.9
 
+#: How far beside an index its card's edge may be, in widths of the index; the strip is looked at so large, in pixels
+#: for the index's width; an edge of so many levels counts in full.
+BESIDE, STRIP_PX, EDGE = 0.45, 24, 24.0
+
+#: A deck prints four indices if of those seen on whole cards this share, and two at least, are right ones.
+FOUR = 0.25
+
+#: By how much (IoU) the card of a right index must agree better with what was found than that of a left one: most
+#: decks print the left one only (and its like at the other end). An edge seen beside the index counts so much.
+RIGHT_INDEX_AGREES, EDGE_COUNTS = 0.15, 0.35
 
 #: Width and height of the crop from which an index is read, and how much of what is around it is shown.
 INDEX_SIZE_PX, INDEX_GROWN = (48, 80), 1.2
@@ -40,19 +50,6 @@ def index_crop(image: NDArray[np.uint8], corner: NDArray[np.float32], grown: flo
     """The crop (80, 48, 3) of an index in ``corner`` (4, 2), its first side above the rank, grown about its middle."""
     middle = corner.mean(axis=0)
     return rectified(image, np.asarray(middle + (corner - middle) * grown, np.float32), INDEX_SIZE_PX)
-
-
-#: How far beside an index its card's edge may be, in widths of the index; the strip is looked at so large, in pixels
-#: for the index's width; an edge of so many levels counts in full.
-BESIDE, STRIP_PX, EDGE = 0.45, 24, 24.0
-
-
-#: A deck prints four indices if of those seen on whole cards this share, and two at least, are right ones.
-FOUR = 0.25
-
-#: By how much (IoU) the card of a right index must agree better with what was found than that of a left one: most
-#: decks print the left one only (and its like at the other end). An edge seen beside the index counts so much.
-RIGHT_INDEX_AGREES, EDGE_COUNTS = 0.15, 0.35
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -214,12 +211,20 @@ def side_of(image: NDArray[np.uint8], corner: Corner) -> float:
     return right - left
 
 
+def offered(
+    image: NDArray[np.uint8], corner: Corner, side_px: float | None, to_be_right: float
+) -> list[tuple[NDArray[np.float32], float]]:
+    """The two quads of a card of which this may be the left or the right index, and the credit of each (IoU)."""
+    left, right = cards_at(corner.box, side_px)
+    return [(left, 0.0), (right, EDGE_COUNTS * side_of(image, corner) - to_be_right)]
+
+
 def placed(
     image: NDArray[np.uint8],
     corners: Sequence[Corner],
     quad: NDArray[np.float32],
     side_px: float | None,
-    to_be_right: float = RIGHT_INDEX_AGREES,
+    to_be_right: float,
 ) -> NDArray[np.float32]:
     """The quad (4, 2) of a card that prints these indices: `quad` itself where they agree with it.
 
@@ -233,11 +238,10 @@ def placed(
     if not away(quad):
         return quad
     exact = quad_of(corners, side_px)
-    offered = [] if exact is None else [(exact, 0.0)]
+    either = [] if exact is None else [(exact, 0.0)]
     for corner in corners:
-        left, right = cards_at(corner.box, side_px)
-        offered += [(left, 0.0), (right, EDGE_COUNTS * side_of(image, corner) - to_be_right)]
-    best, _ = min(offered, key=lambda one: (away(one[0]), -iou(one[0], quad) - one[1]))
+        either += offered(image, corner, side_px, to_be_right)
+    best, _ = min(either, key=lambda one: (away(one[0]), -iou(one[0], quad) - one[1]))
     return best if away(best) < away(quad) else quad
 
 

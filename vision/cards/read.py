@@ -12,16 +12,14 @@ from numpy.typing import NDArray
 
 from vision.cards.deck import SEEN, Deck, DeckNamer
 from vision.cards.fans import (
-    EDGE_COUNTS,
     Corner,
     belongs,
-    cards_at,
     is_of_size,
     joint,
+    offered,
     placed,
     preference,
     quad_of,
-    side_of,
     together,
 )
 from vision.cards.fans import card_side_px as card_side_px_of
@@ -131,12 +129,7 @@ class CardReader:
         """The cards, with what their index corners tell: quads named or doubted by them, and cards that they add."""
         assert self._index_reader is not None
         classes, least = self._index_reader.weights.classes, self._index_reader.weights.min_confidence
-        read, boxes = self._index_reader.read(image, found.quads)
-        corners = [
-            Corner(boxes[i], read[i], float(found.scores[i]))
-            for i in range(len(found))
-            if read[i][classes.index(NOTHING)] < NO_INDEX and (side_px is None or is_of_size(boxes[i], side_px))
-        ]
+        corners = _indices(self._index_reader, image, found, side_px)
         groups = [[corners[i] for i in group] for group in together(corners, side_px)]
         joined, agreed = list(seen), set[int]()
         shown: dict[int, list[Corner]] = {}
@@ -181,11 +174,10 @@ class CardReader:
                 both = ((joined[k].alternatives or ((card, 0.0),))[0], (card, confidence))
                 joined[k] = replace(joined[k], card=None, confidence=0.5, alternatives=both)
         for k, its_own in shown.items():
-            told = seen[k] if k < len(seen) and seen[k].card is not None else None
-            fits = [belongs(one, told.quad) < 1 for one in its_own] if told and told.quad is joined[k].quad else []
-            if told and any(fits) and (all(fits) or told.confidence >= WHOLE):
-                continue  # pips and an index lie where they are printed, so its quad is right
-            joined[k] = replace(joined[k], quad=placed(image, its_own, joined[k].quad, side_px, to_be_right))
+            found_k = seen[k] if k < len(seen) else None
+            if found_k is None or not _lies_right(found_k, joined[k].quad, its_own):
+                quad = placed(image, its_own, joined[k].quad, side_px, to_be_right)
+                joined[k] = replace(joined[k], quad=quad)
         return [one if k in agreed else _doubted_if_covered(one, joined) for k, one in enumerate(joined)]
 
     def _named(self, image: NDArray[np.uint8], cards: Detections) -> tuple[SeenCard, ...]:
@@ -301,6 +293,25 @@ COVERED_CONFIDENCE = 0.97
 OVERLAP = 0.05
 
 
+def _indices(reader: IndexReader, image: NDArray[np.uint8], found: Detections, side_px: float | None) -> list[Corner]:
+    """What of the corners found shows an index, of a card's size, read."""
+    read, boxes = reader.read(image, found.quads)
+    nothing = reader.weights.classes.index(NOTHING)
+    return [
+        Corner(boxes[i], read[i], float(found.scores[i]))
+        for i in range(len(found))
+        if read[i][nothing] < NO_INDEX and (side_px is None or is_of_size(boxes[i], side_px))
+    ]
+
+
+def _lies_right(one: SeenCard, quad: NDArray[np.float32], its_own: Sequence[Corner]) -> bool:
+    """Whether a card that its pips named lies where they and its indices are printed; `quad`: as it is laid now."""
+    if one.card is None or one.quad is not quad:
+        return False
+    fits = [belongs(corner, quad) < 1 for corner in its_own]
+    return any(fits) and (all(fits) or one.confidence >= WHOLE)
+
+
 def _told(seen: Sequence[SeenCard]) -> float:
     """How much was read: the different cards that are named, each as far as it is sure."""
     surest: dict[str, float] = {}
@@ -357,10 +368,9 @@ def _quad_among(
     to_be_right: float,
 ) -> NDArray[np.float32]:
     """The quad of the card that a single corner shows, which may be its left or its right index: as others agree."""
-    left, right = cards_at(corner.box, side_px)
-    near = [max((iou(candidate, one.quad) for one in cards), default=0.0) for candidate in (left, right)]
-    agrees = near[1] - near[0] + EDGE_COUNTS * side_of(image, corner)
-    return np.asarray(right if agrees > to_be_right else left, np.float32)
+    either = offered(image, corner, side_px, to_be_right)
+    agrees = [max((iou(quad, one.quad) for one in cards), default=0.0) + credit for quad, credit in either]
+    return either[int(np.argmax(agrees))][0]
 
 
 def _is_alone(group: Sequence[Corner], cards: Sequence[SeenCard], over: Sequence[SeenCard], near: float) -> bool:

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from vision.benches.labelled import Kind
-from vision.cards.fans import INDEX_GROWN, INDEX_SIZE_PX, index_crop
+from vision.cards.fans import INDEX_SIZE_PX, index_crop
+from vision.cards.index import GROWN
 from vision.cards.photo import open_photo
 from vision.cards.quads import iou, is_nearly_square
 from vision.cards.refine import refined
@@ -38,8 +39,8 @@ WIDTHS = (32, 64, 128, 128, 160)
 #: Crops of each index, each cut anew as a detector would: shifted, turned and stretched by so much of its size.
 REPEATS, SHIFT, TURN_DEGREES, STRETCH = 2, 0.07, 6.0, 0.1
 
-#: Crops are read at two sizes (`vision.cards.index.GROWN`), so they are cut at any from the smaller to the larger.
-LARGER = 1.45 / INDEX_GROWN
+#: Crops are read at two sizes, so they are cut at any from the smaller to the larger.
+LARGER = GROWN[1] / GROWN[0]
 
 #: Share of the crops that show no index, and of those the share that is an index upside down.
 NOTHINGS, UPSIDE_DOWN = 0.25, 0.6
