@@ -72,8 +72,7 @@ def _slap(fps: float, contact_s: float, seed: int, from_above: bool = False) -> 
         going = speed * (before + 0.004) if before > 0 else speed * 0.004 * np.exp(before / 0.004)
         leaving = 1500 * PX_PER_MM * max(0.0, at_s - contact_s - 0.25)
         image = _picture(top, arm, min(going + leaving, 400.0), from_above)
-        image = np.clip(image + rng.normal(0, 1.5, image.shape), 0, 255).astype(np.uint8)
-        frames.append(Frame(round(at_s * 1e9), 0, image, k))
+        frames.append(_frame(image, rng, at_s, k))
     return frames
 
 
@@ -98,6 +97,16 @@ def test_a_slap_is_told_in_order_and_timed_between_frames(fps: float, contact_s:
     assert 1.0 < contact.speed_mps < 2.4
 
 
+def _frame(image: np.ndarray, rng: np.random.Generator, at_s: float, number: int) -> Frame:
+    """The picture as a camera takes it: with noise."""
+    noisy = np.clip(image + rng.normal(0, 1.5, image.shape), 0, 255).astype(np.uint8)
+    return Frame(round(at_s * 1e9), 0, noisy, number)
+
+
+def _contacts(watcher: HandWatcher, frame: Frame) -> list[Contact]:
+    return [news for news in watcher.watch(frame) if isinstance(news, Contact)]
+
+
 def test_a_hand_that_is_held_over_the_pile_first_has_landed_when_it_comes_down() -> None:
     rng = np.random.default_rng(5)
     top, arm = _top(rng), _arm(rng)
@@ -113,8 +122,7 @@ def test_a_hand_that_is_held_over_the_pile_first_has_landed_when_it_comes_down()
         image = _picture(top, arm, min(to_go, 400.0), False)
         raised = np.array([[bigger, 0, SIZE[0] / 2 * (1 - bigger)], [0, bigger, 60 - 60 * bigger]])
         image = cv2.warpAffine(image, raised, SIZE, borderMode=cv2.BORDER_REPLICATE) if at_s > 0.15 else image
-        image = np.clip(image + rng.normal(0, 1.5, image.shape), 0, 255).astype(np.uint8)
-        told += [news for news in watcher.watch(Frame(round(at_s * 1e9), 0, image, k)) if isinstance(news, Contact)]
+        told += _contacts(watcher, _frame(image, rng, at_s, k))
     last = told[-1]
     assert abs(last.at.at_ns / 1e9 - down_s) < 2.5 * last.at.sd_ns / 1e9
     assert last.at.sd_ns < 60e6
@@ -163,8 +171,7 @@ def _held_then_down(down_s: float, held_mm: float, from_s: float) -> list[Frame]
         image = _picture(top, arm, float(to_go), False)
         raised = np.array([[bigger, 0, SIZE[0] / 2 * (1 - bigger)], [0, bigger, 60 - 60 * bigger]])
         image = cv2.warpAffine(image, raised, SIZE, borderMode=cv2.BORDER_REPLICATE) if at_s > from_s else image
-        image = np.clip(image + rng.normal(0, 1.5, image.shape), 0, 255).astype(np.uint8)
-        frames.append(Frame(round(at_s * 1e9), 0, image, k))
+        frames.append(_frame(image, rng, at_s, k))
     return frames
 
 
@@ -174,7 +181,7 @@ def test_a_hand_that_waited_and_comes_down_with_little_way_is_told_though_not_su
 ) -> None:
     watcher = HandWatcher(_table())
     frames = _held_then_down(down_s, held_mm, 0.15)
-    told = [news for frame in frames for news in watcher.watch(frame) if isinstance(news, Contact)]
+    told = [contact for frame in frames for contact in _contacts(watcher, frame)]
     # All that it waited for is taken back, and what stands is when it came down.
     last = told[-1]
     standing = [each for each in told if each.rest_ns not in {other.instead_of for other in told}]
@@ -199,8 +206,7 @@ def test_a_hand_that_lies_there_is_not_taken_back_when_another_comes_and_goes() 
         bare = top
         covered = np.abs(above - bare).max(axis=2, keepdims=True) > 12
         image = np.where(covered, above, below)
-        image = np.clip(image + rng.normal(0, 1.5, image.shape), 0, 255).astype(np.uint8)
-        told += [news for news in watcher.watch(Frame(round(at_s * 1e9), 0, image, k)) if isinstance(news, Contact)]
+        told += _contacts(watcher, _frame(image, rng, at_s, k))
     taken_back = {(each.hand, each.instead_of) for each in told}
     standing = [each for each in told if (each.hand, each.rest_ns) not in taken_back and each.seat == 0]
     assert any(abs(each.at.at_ns / 1e9 - first_s) < 0.02 for each in standing)
@@ -215,8 +221,7 @@ def test_a_hand_that_comes_slowly_may_only_be_held_there() -> None:
     for k in range(int(0.8 * fps)):
         before = max(0.0, contact_s - k / fps)
         image = _picture(top, arm, min(mmps * PX_PER_MM * before, 400.0), False)
-        image = np.clip(image + rng.normal(0, 1.5, image.shape), 0, 255).astype(np.uint8)
-        told += [news for news in watcher.watch(Frame(round(k / fps * 1e9), 0, image, k)) if isinstance(news, Contact)]
+        told += _contacts(watcher, _frame(image, rng, k / fps, k))
     (contact,) = told
     assert 0.5 < contact.speed_mps < 1.05
     assert not contact.trusted
@@ -243,8 +248,7 @@ def test_where_only_the_fingers_come_down_a_hand_that_came_slowly_is_told_anew(m
             moved = cv2.warpAffine(np.vstack([np.zeros((30, *each.shape[1:]), each.dtype), each]), raised, (120, 450))
             each[:wrist] = moved[30 : 30 + wrist] if cocked > 1 else each[:wrist]
         image = _picture(top, (hand, cover), to_go, False)
-        image = np.clip(image + rng.normal(0, 1.5, image.shape), 0, 255).astype(np.uint8)
-        told += [news for news in watcher.watch(Frame(round(at_s * 1e9), 0, image, k)) if isinstance(news, Contact)]
+        told += _contacts(watcher, _frame(image, rng, at_s, k))
     if mmps > 1500:  # stopped so hard it had slapped, and takes hold of the cards now
         (contact,) = told
         assert abs(contact.at.at_ns / 1e9 - arrives_s) < 0.01
