@@ -6,31 +6,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from vision.cards.corners import OVERLAP, Joining, indices
 from vision.cards.deck import SEEN, Deck, DeckNamer
-from vision.cards.fans import (
-    Corner,
-    belongs,
-    is_of_size,
-    joint,
-    offered,
-    placed,
-    preference,
-    quad_of,
-    together,
-)
 from vision.cards.fans import card_side_px as card_side_px_of
 from vision.cards.find import CardFinder
 from vision.cards.index import IndexReader
 from vision.cards.outlines import OutlineDetector
-from vision.cards.quads import area, iou, is_nearly_square, overlap_area
+from vision.cards.quads import area, is_nearly_square, overlap_area
 from vision.cards.reader import BACK, NOTHING, FaceReader, Namer, rectified
 from vision.cards.refine import refined
 from vision.cards.seen import SeenCard, likeliest
-from vision.cards.settle import covered, settled
+from vision.cards.settle import settled
 from vision.cards.stretch import Stretch
 from vision.detections import CARD_BACK, CARD_FACE, CARD_OUTLINE, CORNER, Detections
 from vision.detectors.onnx import OnnxDetector
@@ -100,7 +89,8 @@ class CardReader:
         if self._index_reader is None or not _may_hide_more(seen):
             return seen
         side = card_side_px_of(seen) if card_side_px is None else card_side_px
-        joined = self._with_corners(image, seen, self._finder.corners(image, side), side)
+        corners = indices(self._index_reader, image, self._finder.corners(image, side), side)
+        joined = Joining(image, seen, corners, self._index_reader, side).joined()
         # What lies under others and shows no more than an index that can't be named is a card nevertheless.
         glimpsed = [one for one in joined[len(seen) :] if one.card is None]
         return (*settled([one for one in joined if one not in glimpsed], len(seen)), *glimpsed)
@@ -122,63 +112,6 @@ class CardReader:
 
     def _is_seen(self, seen: SeenCard) -> bool:
         return sum(share for card, share in seen.alternatives if card != NOTHING) >= self._seen_from
-
-    def _with_corners(
-        self, image: NDArray[np.uint8], seen: tuple[SeenCard, ...], found: Detections, side_px: float | None
-    ) -> list[SeenCard]:
-        """The cards, with what their index corners tell: quads named or doubted by them, and cards that they add."""
-        assert self._index_reader is not None
-        classes, least = self._index_reader.weights.classes, self._index_reader.weights.min_confidence
-        corners = _indices(self._index_reader, image, found, side_px)
-        groups = [[corners[i] for i in group] for group in together(corners, side_px)]
-        joined, agreed = list(seen), set[int]()
-        shown: dict[int, list[Corner]] = {}
-        to_be_right = preference(corners, [one.quad for one in seen if one.card and one.confidence >= WHOLE])
-        for group in sorted(groups, key=lambda group: -float(joint(group)[:-1].max())):
-            alternatives = likeliest(classes, joint(group))
-            card, confidence = alternatives[0]
-            sure = card != NOTHING and confidence >= least
-            exact = quad_of(group, side_px)
-            quad = _quad_among(image, group[0], side_px, joined, to_be_right) if exact is None else exact
-            k = _place_of(group, quad, exact is not None, joined)
-            whole = [one for one in seen if one.confidence > max(confidence, WHOLE)] if k is None else []
-            if any(_hides(one, group, quad, card) for one in whole):
-                continue  # a print of that very card, misread
-            same = [j for j, one in enumerate(joined) if _guess(one) == card and _near(one.quad, group)]
-            if same:  # another index of a card that is known, however loosely its quad fits
-                agreed.update(same)
-                for j in same:
-                    shown.setdefault(j, []).extend(group)
-                for j in same if sure else ():
-                    loose = exact is not None and iou(exact, joined[j].quad) < SAME_QUAD
-                    place = quad if loose else joined[j].quad
-                    surer = max(confidence, joined[j].confidence)
-                    joined[j] = replace(joined[j], card=card, confidence=surer, quad=place)
-            elif k is None or (sure and k in agreed and joined[k].card != card):
-                score = max(corner.score for corner in group)
-                over, near = (seen, BESIDE_ITS_OWN) if confidence >= LIKE_AN_INDEX else (joined, MAY_BE_ITS_OWN)
-                if (sure and score >= ADDS_SCORE) or (score >= UNNAMED_SCORE and _is_alone(group, joined, over, near)):
-                    named = card if sure else None
-                    agreed.add(len(joined))
-                    shown[len(joined)] = list(group)
-                    joined.append(SeenCard(named, "up", confidence, quad, alternatives, score))
-            elif joined[k].card == card:
-                agreed.add(k)
-                shown.setdefault(k, []).extend(group)
-                joined[k] = replace(joined[k], confidence=max(confidence, joined[k].confidence))
-            elif sure and (joined[k].card is None or joined[k].confidence < confidence - CLEARER):
-                agreed.add(k)
-                shown.setdefault(k, []).extend(group)
-                joined[k] = replace(joined[k], card=card, confidence=confidence, alternatives=alternatives)
-            elif sure:  # print and pips tell different cards
-                both = ((joined[k].alternatives or ((card, 0.0),))[0], (card, confidence))
-                joined[k] = replace(joined[k], card=None, confidence=0.5, alternatives=both)
-        for k, its_own in shown.items():
-            found_k = seen[k] if k < len(seen) else None
-            if found_k is None or not _lies_right(found_k, joined[k].quad, its_own):
-                quad = placed(image, its_own, joined[k].quad, side_px, to_be_right)
-                joined[k] = replace(joined[k], quad=quad)
-        return [one if k in agreed else _doubted_if_covered(one, joined) for k, one in enumerate(joined)]
 
     def _named(self, image: NDArray[np.uint8], cards: Detections) -> tuple[SeenCard, ...]:
         quads = cards.quads.copy()
@@ -245,71 +178,8 @@ class CardReader:
 CONTRADICTS = 0.25
 
 
-#: A box that is no index with this probability is none.
-NO_INDEX = 0.5
-
-#: An index that can't be named shows that a card is there, where the detector is as sure of it as this.
-UNNAMED_SCORE = 0.5
-
-#: IoU above which a card whose both ends show is one that was found, and one that shows an index is an unread one.
-SAME_QUAD, LOOSE_QUAD = 0.65, 0.45
-
-#: An index of a card that is named already may lie so far from its middle, in its longer sides: quads are loose.
-SAME_NEAR = 0.8
-
-#: An index that can't be named, this near to where a card prints one, is most likely that card's own.
-MAY_BE_ITS_OWN = 3.5
-
-#: The same, of one that looks like another card's.
-BESIDE_ITS_OWN = 1.5
-
 #: A picture whose cards don't tell so counts as stretched where so much more is read with that undone: half a card.
 MORE_TOLD = 0.5
-
-#: A card read as surely as this was found whole.
-WHOLE = 0.97
-
-#: IoU above which a card that shows an index on another would cover most of that other's pips.
-HIDES = 0.5
-
-#: What is likely one certain card by so much is an index, if not surely that card's, and may lie on cards that only
-#: their own index told.
-LIKE_AN_INDEX = 0.4
-
-#: Corners so far from where a card prints its own may still be it, its quad being loose; and a quad is looked at so
-#: much larger for what lies on it.
-ABOUT_ITS_OWN, EDGE_GROWN = 2.0, 1.15
-
-#: A single corner that the detector is less sure of than this adds no card.
-ADDS_SCORE = 0.3
-
-#: By how much more an index must be sure than the whole card's reading that it contradicts.
-CLEARER = 0.1
-
-#: A card that others may cover, and that no index of its own confirms, must be as sure as this to be named.
-COVERED_CONFIDENCE = 0.97
-
-#: Cards that overlap by this share of the smaller may cover others.
-OVERLAP = 0.05
-
-
-def _indices(reader: IndexReader, image: NDArray[np.uint8], found: Detections, side_px: float | None) -> list[Corner]:
-    """What of the corners found shows an index, of a card's size, read."""
-    read, boxes = reader.read(image, found.quads)
-    nothing = reader.weights.classes.index(NOTHING)
-    return [
-        Corner(boxes[i], read[i], float(found.scores[i]))
-        for i in range(len(found))
-        if read[i][nothing] < NO_INDEX and (side_px is None or is_of_size(boxes[i], side_px))
-    ]
-
-
-def _lies_right(one: SeenCard, quad: NDArray[np.float32], its_own: Sequence[Corner]) -> bool:
-    """Whether a card that its pips named lies where they and its indices are printed; `quad`: as it is laid now."""
-    if one.card is None or one.quad is not quad:
-        return False
-    fits = [belongs(corner, quad) < 1 for corner in its_own]
-    return any(fits) and (all(fits) or one.confidence >= WHOLE)
 
 
 def _told(seen: Sequence[SeenCard]) -> float:
@@ -330,84 +200,6 @@ def _may_hide_more(seen: tuple[SeenCard, ...]) -> bool:
         for i, a in enumerate(seen)
         for b in seen[:i]
     )
-
-
-def _place_of(group: Sequence[Corner], quad: NDArray[np.float32], exact: bool, cards: Sequence[SeenCard]) -> int | None:
-    """Which of the cards prints an index where these corners are; None where none does.
-
-    quad: of the card that the corners show. Where it is exact, the whole of it must agree.
-    """
-    off = [min(belongs(corner, one.quad) for corner in group) if one.face == "up" else np.inf for one in cards]
-    if exact:
-        off = [away if iou(quad, one.quad) > SAME_QUAD else np.inf for away, one in zip(off, cards, strict=True)]
-    best = int(np.argmin(off)) if off else 0
-    if off and off[best] < 1:
-        return best
-    # No index is printed just here, but it may be that the quad of an unread card is loose.
-    fits = [iou(quad, one.quad) if one.face == "up" and one.card is None else 0.0 for one in cards]
-    best = int(np.argmax(fits)) if fits else 0
-    return best if fits and fits[best] > LOOSE_QUAD else None
-
-
-def _hides(one: SeenCard, group: Sequence[Corner], quad: NDArray[np.float32], card: str) -> bool:
-    """Whether corners read as `card`, whose quad would be `quad`, lie on a card read whole that leaves no room for it.
-
-    Where most of that one would be covered, or where it prints an index of the same rank itself.
-    """
-    if one.card is None or one.card == card or not _on(one.quad, group, EDGE_GROWN):
-        return False
-    same_rank = one.card[:-1] == card[:-1]
-    return iou(quad, one.quad) > HIDES or (same_rank and min(belongs(it, one.quad) for it in group) < ABOUT_ITS_OWN)
-
-
-def _quad_among(
-    image: NDArray[np.uint8],
-    corner: Corner,
-    side_px: float | None,
-    cards: Sequence[SeenCard],
-    to_be_right: float,
-) -> NDArray[np.float32]:
-    """The quad of the card that a single corner shows, which may be its left or its right index: as others agree."""
-    either = offered(image, corner, side_px, to_be_right)
-    agrees = [max((iou(quad, one.quad) for one in cards), default=0.0) + credit for quad, credit in either]
-    return either[int(np.argmax(agrees))][0]
-
-
-def _is_alone(group: Sequence[Corner], cards: Sequence[SeenCard], over: Sequence[SeenCard], near: float) -> bool:
-    """Whether corners that can't be named are an index of a card that was not found.
-
-    They lie on none that may be `over` them, nor so `near` to where one of the `cards` prints its own that they may
-    be it.
-    """
-    if any(_on(one.quad, group) for one in over if one.face == "up"):
-        return False
-    return all(belongs(corner, one.quad) > near for corner in group for one in cards if one.face == "up")
-
-
-def _guess(one: SeenCard) -> str | None:
-    """What a card is named, or would be if it were surer."""
-    return one.card or (one.alternatives[0][0] if one.face == "up" and one.alternatives else None)
-
-
-def _on(quad: NDArray[np.float32], group: Sequence[Corner], grown: float = 1.0) -> bool:
-    """Whether one of the corners lies on a card, its quad grown about its middle."""
-    middle = quad.mean(axis=0)
-    outline = (middle + (quad - middle) * grown).astype(np.float32)
-    return any(cv2.pointPolygonTest(outline, tuple(corner.middle.tolist()), False) >= 0 for corner in group)
-
-
-def _near(quad: NDArray[np.float32], group: Sequence[Corner]) -> bool:
-    """Whether one of the corners lies so near to a card that it may be its own, however loose its quad is."""
-    middle, reach = quad.mean(axis=0), SAME_NEAR * float(np.linalg.norm(quad - np.roll(quad, -1, axis=0), axis=1).max())
-    return any(float(np.linalg.norm(corner.middle - middle)) < reach for corner in group)
-
-
-def _doubted_if_covered(one: SeenCard, cards: Sequence[SeenCard]) -> SeenCard:
-    """A card that others lie on, or under, is named by its pips only where they tell surely."""
-    if one.card is None or one.confidence >= COVERED_CONFIDENCE:
-        return one
-    others = [other.quad for other in cards if other is not one and other.face == "up"]
-    return replace(one, card=None) if covered(one.quad, others) > OVERLAP else one
 
 
 def _tightened(image: NDArray[np.uint8], quad: NDArray[np.float32]) -> NDArray[np.float32] | None:
