@@ -11,7 +11,7 @@ import pytest
 from referee.bad_input import BadInput
 from referee.cards import Card, Pile
 from referee.instant import Instant
-from vision.cards.seen import SeenCard
+from vision.cards.seen import NO_CARD, SeenCard
 from vision.frame import Frame, Image
 from vision.hands.news import HandSeen
 from vision.observation import Lies, PileChanged
@@ -198,6 +198,30 @@ def test_a_reading_that_is_no_card_of_the_deck_is_a_back_on_a_pile_kept_face_dow
         lay(image, DOWN, None)
         assert list(watcher.watch(Frame(index * STEP_MS * MS, 0, image, index))) == []
     assert watcher.tops[DOWN].lies is Lies.BACK
+
+
+@pytest.mark.parametrize(
+    ("no_card", "named"),
+    [
+        pytest.param(0.6, None, id="rather no card than any is not named"),
+        pytest.param(0.3, "7h", id="rather one card than none is"),
+    ],
+)
+def test_a_pile_is_not_named_after_what_is_rather_no_card(no_card: float, named: str | None) -> None:
+    """Among the deck's cards only, the one card that an unsure reading listed was the whole of its belief."""
+    told = tuple(sorted({NO_CARD: no_card, "7h": 0.9 - no_card}.items(), key=lambda one: -one[1]))
+
+    class Unsure(DrawnCards):
+        def read(self, image: Image, card_side_px: float | None = None) -> tuple[SeenCard, ...]:
+            return tuple(SeenCard(None, "up", 0.9 - no_card, seen.quad, told) for seen in super().read(image))
+
+    watcher = PileWatcher(TABLE, Unsure(), deck=frozenset(map(Card.parse, INKS)))
+    for index in range(40):
+        image = table(index)
+        lay(image, UP, "7h")
+        assert list(watcher.watch(Frame(index * STEP_MS * MS, 0, image, index))) == []
+    top = watcher.tops[UP]
+    assert (top.lies, top.card and str(top.card)) == (Lies.FACE, named)
 
 
 def test_a_picture_of_another_size_than_the_table_files_is_refused() -> None:
