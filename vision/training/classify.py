@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from vision.training.half import bfloat16_is_fast
+from vision.training.loop import Pace, train
 
 if TYPE_CHECKING:
     from torch import nn
@@ -76,72 +73,33 @@ def fit(
     """Train one piece; a checkpoint in `plan.out` is taken up where it lies. Returns the checkpoint's path.
 
     stream_of: endless batches drawn from pools. prefix: of the names of the files of crops.
-    The weights that are kept for use are a running mean (decay 0.998), which a small batch needs.
     """
     import torch
     from torch import nn
 
-    torch.set_num_threads(plan.threads)
-    torch.manual_seed(plan.seed)
-    plan.out.mkdir(parents=True, exist_ok=True)
-    checkpoint = plan.out / "checkpoint.pt"
     net = network().to(memory_format=torch.channels_last)
     if plan.start is not None:
         start_from(net, plan.start)
-    mean = network().to(memory_format=torch.channels_last)
-    mean.load_state_dict(net.state_dict())
-    optimiser = torch.optim.AdamW(net.parameters(), lr=plan.rate, weight_decay=0.02)
-    step = 0
-    if checkpoint.is_file():
-        kept = torch.load(checkpoint, map_location="cpu", weights_only=True)
-        net.load_state_dict(kept["net"])
-        mean.load_state_dict(kept["mean"])
-        optimiser.load_state_dict(kept["optimiser"])
-        step = int(kept["step"])
-    rng = np.random.default_rng([plan.seed, step])
-    loss_of = nn.CrossEntropyLoss(label_smoothing=0.05)
-    half = bfloat16_is_fast()
-    began = saved = time.monotonic()
-    running = 0.0
     pools = _pools(plan, prefix)
-    stream = stream_of(pools, rng)
+    smoothed = nn.CrossEntropyLoss(label_smoothing=0.05)
     net.train()
     net.f[: plan.frozen].eval()
     if plan.start is not None and plan.start.suffix == ".onnx":
         for layer in net.modules():
             if isinstance(layer, nn.BatchNorm2d):
                 layer.eval()
-    while step < plan.steps and time.monotonic() - began < plan.minutes * 60:
-        for group in optimiser.param_groups:
-            warm = min(1.0, (step + 1) / 150)
-            group["lr"] = plan.rate * warm * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * step / plan.steps)))
-        inputs, classes = next(stream)
+
+    def loss_of(net: nn.Module, batch: tuple[Any, Any], half: bool) -> Any:
+        inputs, classes = batch
         with torch.autocast("cpu", torch.bfloat16, enabled=half):
             logits = net(inputs.to(memory_format=torch.channels_last), plan.frozen)
-        loss = loss_of(logits.float(), classes)
-        optimiser.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(net.parameters(), 5.0)
-        optimiser.step()
-        decay = min(0.998, (step + 1) / (step + 20))
-        with torch.no_grad():
-            for kept_value, value in zip(mean.state_dict().values(), net.state_dict().values(), strict=True):
-                if kept_value.dtype.is_floating_point:
-                    kept_value.lerp_(value, 1 - decay)
-                else:
-                    kept_value.copy_(value)
-        step += 1
-        running = loss.item() if running == 0.0 else 0.98 * running + 0.02 * loss.item()
-        if log is not None and step % 50 == 0:
-            minutes = (time.monotonic() - began) / 60
-            told = {"step": step, "loss": round(running, 4), "minutes": round(minutes, 1)}
-            print(json.dumps(told), file=log, flush=True)
-        if time.monotonic() - saved > 180:
-            saved = time.monotonic()
-            _save(checkpoint, net, mean, optimiser, step)
-            pools[:] = _pools(plan, prefix)
-    _save(checkpoint, net, mean, optimiser, step)
-    return checkpoint
+        return smoothed(logits.float(), classes)
+
+    def renew() -> None:
+        pools[:] = _pools(plan, prefix)
+
+    pace = Pace(plan.out, plan.minutes, plan.steps, plan.rate, plan.seed, plan.threads)
+    return train(pace, net, network(), lambda rng: stream_of(pools, rng), loss_of, renew=renew, log=log)
 
 
 def start_from(net: nn.Module, weights: Path) -> None:
@@ -257,12 +215,3 @@ def _pools(plan: Plan, prefix: str) -> list[Pool]:
     if real:
         pools.append(Pool.read(real, plan.real_share if rendered else 1.0))
     return pools
-
-
-def _save(path: Path, net: nn.Module, mean: nn.Module, optimiser: Any, step: int) -> None:
-    import torch
-
-    scratch = path.with_suffix(".part")
-    kept = {"net": net.state_dict(), "mean": mean.state_dict(), "optimiser": optimiser.state_dict(), "step": step}
-    torch.save(kept, scratch)
-    scratch.rename(path)
