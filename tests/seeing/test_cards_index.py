@@ -105,6 +105,37 @@ def test_a_box_of_another_size_than_an_index_of_these_cards_names_nothing() -> N
     assert [one.card for one in seen] == [None]
 
 
+class FirstLook(Found):
+    """A finder whose first look shows a card, and an index corner here or there; counts the closer looks."""
+
+    looked_closer = 0
+
+    def detect(self, image: np.ndarray, card_side_px: float | None = None) -> Detections:
+        return Detections.joined(labelled(self._quads, CARD_FACE), labelled(self._corners, CORNER))
+
+    def corners(self, image: np.ndarray, card_side_px: float | None) -> Detections:
+        self.looked_closer += 1
+        return labelled(self._corners, CORNER)
+
+
+class Four(Unread):
+    """A namer that is sure."""
+
+    def probabilities(self, crops: np.ndarray) -> np.ndarray:
+        return np.tile(np.array([0.99, 0.01, 0.0], np.float32), (len(crops), 1))
+
+
+@pytest.mark.parametrize(("away", "cards", "closer"), [(110, ["4c", "7h"], 1), (0, ["4c"], 0)])
+def test_a_stray_index_calls_for_a_closer_look_though_all_that_was_found_is_read(
+    away: int, cards: list[str], closer: int
+) -> None:
+    """One card in full sight was read, and five that show no more than an index were never looked for."""
+    finder = FirstLook([QUAD + np.array([away, 0], np.float32)], [INDEX])
+    seen = CardReader(finder, Four(), IndexReader(WEIGHTS, BrightTop())).read(table())
+    assert [one.card for one in seen] == cards
+    assert finder.looked_closer == closer
+
+
 TURNED = np.array([[100, 100], [163, 110], [150, 198], [87, 188]], np.float32)
 
 

@@ -9,12 +9,14 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from vision.cards.fans import Corner, belongs, is_of_size, joint, offered, placed, preference, quad_of, together
+from vision.cards.fans import Corner, belongs, is_of_size, joint, together
 from vision.cards.index import IndexReader
+from vision.cards.placing import Placing, pulled
 from vision.cards.quads import iou
 from vision.cards.reader import NOTHING
 from vision.cards.seen import SeenCard, likeliest
 from vision.cards.settle import covered
+from vision.cards.shape import Shape
 from vision.detections import Detections
 
 #: A box that is no index with this probability is none.
@@ -105,12 +107,18 @@ class Joining:
         corners: Sequence[Corner],
         reader: IndexReader,
         side_px: float | None,
+        shape: Shape | None = None,
     ) -> None:
-        """Of cards `seen` in `image` and `corners` that `reader` read; side_px: a card's longer side, where known."""
+        """Of cards `seen` in `image` and `corners` that `reader` read.
+
+        side_px: a card's longer side. shape: what cards look like here. Both where they are known.
+        """
         self.cards = list(seen)
-        self._image, self._seen, self._corners, self._side_px = image, tuple(seen), tuple(corners), side_px
+        self._seen, self._corners = tuple(seen), tuple(corners)
+        self._side_px = side_px
         self._classes, self._least = reader.weights.classes, reader.weights.min_confidence
-        self._to_be_right = preference(corners, [one.quad for one in seen if one.card and one.confidence >= WHOLE])
+        whole = [one.quad for one in seen if one.card and one.confidence >= WHOLE]
+        self._placing = Placing(image, corners, whole, side_px, shape)
         self._agreed = set[int]()
         self._shown: dict[int, list[Corner]] = {}
 
@@ -125,10 +133,10 @@ class Joining:
     def _told(self, group: Sequence[Corner]) -> Told:
         alternatives = likeliest(self._classes, joint(group))
         card, confidence = alternatives[0]
-        exact = quad_of(group, self._side_px)
+        exact = self._placing.exact(group)
         quad = exact
         if quad is None:
-            quad = _quad_among(self._image, group[0], self._side_px, self.cards, self._to_be_right)
+            quad = self._placing.at(group[0], [one.quad for one in self.cards])
         place = _place_of(group, quad, exact is not None, self.cards)
         sure = card != NOTHING and confidence >= self._least
         return Told(group, alternatives, sure, quad, exact is not None, place)
@@ -199,10 +207,11 @@ class Joining:
 
     def _lay_where_indices_say(self) -> None:
         for k, its_own in self._shown.items():
+            quad = self.cards[k].quad
             found = self._seen[k] if k < len(self._seen) else None
-            if found is None or not _lies_right(found, self.cards[k].quad, its_own):
-                quad = placed(self._image, its_own, self.cards[k].quad, self._side_px, self._to_be_right)
-                self.cards[k] = replace(self.cards[k], quad=quad)
+            if found is None or not _lies_right(found, quad, its_own):
+                quad = self._placing.placed(its_own, quad)
+            self.cards[k] = replace(self.cards[k], quad=pulled(its_own, quad))
 
 
 def indices(reader: IndexReader, image: NDArray[np.uint8], found: Detections, side_px: float | None) -> list[Corner]:
@@ -252,19 +261,6 @@ def _hides(one: SeenCard, group: Sequence[Corner], quad: NDArray[np.float32], ca
     return iou(quad, one.quad) > HIDES or (same_rank and min(belongs(it, one.quad) for it in group) < ABOUT_ITS_OWN)
 
 
-def _quad_among(
-    image: NDArray[np.uint8],
-    corner: Corner,
-    side_px: float | None,
-    cards: Sequence[SeenCard],
-    to_be_right: float,
-) -> NDArray[np.float32]:
-    """The quad of the card that a single corner shows, which may be its left or its right index: as others agree."""
-    either = offered(image, corner, side_px, to_be_right)
-    agrees = [max((iou(quad, one.quad) for one in cards), default=0.0) + credit for quad, credit in either]
-    return either[int(np.argmax(agrees))][0]
-
-
 def _is_alone(group: Sequence[Corner], cards: Sequence[SeenCard], over: Sequence[SeenCard], near: float) -> bool:
     """Whether corners that can't be named are an index of a card that was not found.
 
@@ -283,9 +279,14 @@ def _guess(one: SeenCard) -> str | None:
 
 def _on(quad: NDArray[np.float32], group: Sequence[Corner], grown: float = 1.0) -> bool:
     """Whether one of the corners lies on a card, its quad grown about its middle."""
+    return any(lies_on(quad, corner.middle, grown) for corner in group)
+
+
+def lies_on(quad: NDArray[np.float32], point: NDArray[np.float32], grown: float = 1.0) -> bool:
+    """Whether a point (2,) lies on a card, its quad grown about its middle."""
     middle = quad.mean(axis=0)
     outline = (middle + (quad - middle) * grown).astype(np.float32)
-    return any(cv2.pointPolygonTest(outline, tuple(corner.middle.tolist()), False) >= 0 for corner in group)
+    return cv2.pointPolygonTest(outline, tuple(point.tolist()), False) >= 0
 
 
 def _near(quad: NDArray[np.float32], group: Sequence[Corner]) -> bool:

@@ -9,16 +9,13 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from vision.cards.quads import iou
 from vision.cards.reader import rectified
 from vision.cards.seen import SeenCard
+from vision.cards.shape import ASPECT, Shape
 
 #: Where the printed index (rank above suit) lies on a card of the usual print, in shares of its width and height:
 #: left, top, right, bottom. The training labels of ``corner`` are drawn to the same.
 INDEX = (0.015, 0.022, 0.168, 0.268)
-
-#: A poker card's width to its height, in mm.
-ASPECT = 63.0 / 88.0
 
 #: A corner box on a card's long side measured against what the named cards say of the size: further off it is
 #: no index of a card at that place.
@@ -31,16 +28,8 @@ PLACE_OFF = 0.09
 #: an index and the quad of its card agree in direction; cosines.
 PAIR_OFF, PAIR_TURNED, QUAD_TURNED = 0.13, 0.95, 0.9
 
-#: How far beside an index its card's edge may be, in widths of the index; the strip is looked at so large, in pixels
-#: for the index's width; an edge of so many levels counts in full.
-BESIDE, STRIP_PX, EDGE = 0.45, 24, 24.0
-
-#: A deck prints four indices if of those seen on whole cards this share, and two at least, are right ones.
-FOUR = 0.25
-
-#: By how much (IoU) the card of a right index must agree better with what was found than that of a left one: most
-#: decks print the left one only (and its like at the other end). An edge seen beside the index counts so much.
-RIGHT_INDEX_AGREES, EDGE_COUNTS = 0.15, 0.35
+#: How much prints of one card repeat each other's mistakes: they are different ones, though in one light.
+PRINTS_REPEAT = 0.5
 
 #: Width and height of the crop from which an index is read, and how much of what is around it is shown.
 INDEX_SIZE_PX, INDEX_GROWN = (48, 80), 1.2
@@ -68,6 +57,11 @@ class Corner:
     def middle(self) -> NDArray[np.float32]:
         """The box's centre, (2,) pixels."""
         return np.asarray(self.box.mean(axis=0), np.float32)
+
+    @property
+    def width_px(self) -> float:
+        """The box's width, along the rank."""
+        return float(np.linalg.norm(self.box[1] - self.box[0] + self.box[2] - self.box[3])) / 2
 
     @property
     def down(self) -> NDArray[np.float32]:
@@ -119,10 +113,14 @@ def _alike(a: NDArray[np.float32], b: NDArray[np.float32]) -> bool:
     return bool(a[:-1].argmax() == b[:-1].argmax() and min(a[:-1].max(), b[:-1].max()) > 0.2)
 
 
-def joint(corners: Sequence[Corner]) -> NDArray[np.float32]:
-    """What several indices of one card say together, (classes,): independent prints, though in one light."""
+def joint(corners: Sequence[Corner], repeats: float = PRINTS_REPEAT) -> NDArray[np.float32]:
+    """What several readings of one card say together, (classes,).
+
+    repeats: how much they repeat each other's mistakes, from 0 (independent, so that their probabilities multiply) to
+    1 (so that their logarithms' mean counts).
+    """
     logs = np.log(np.stack([corner.probabilities for corner in corners]) + 1e-4)
-    weights = np.full(len(corners), 1 / np.sqrt(len(corners)), np.float32)
+    weights = np.full(len(corners), len(corners) ** -repeats, np.float32)
     told = np.exp((weights[:, None] * logs).sum(axis=0))
     return np.asarray(told / told.sum(), np.float32)
 
@@ -132,7 +130,7 @@ def belongs(corner: Corner, quad: NDArray[np.float32]) -> float:
 
     1 and more: it isn't that card's. Both ends and both sides count, and directions must agree.
     """
-    at = _on_card(corner, quad)
+    at = on_card(corner, quad)
     if at is None:
         return np.inf
     left, top, right, bottom = INDEX
@@ -141,7 +139,7 @@ def belongs(corner: Corner, quad: NDArray[np.float32]) -> float:
     return float(np.hypot(*off) / np.sqrt(2))
 
 
-def _on_card(corner: Corner, quad: NDArray[np.float32]) -> NDArray[np.float32] | None:
+def on_card(corner: Corner, quad: NDArray[np.float32]) -> NDArray[np.float32] | None:
     """Where on the card in ``quad``, seen with this index upright, it lies, in shares; None where it is turned."""
     down = _unit(quad[3] - quad[0] + quad[2] - quad[1])
     if abs(float(corner.down @ down)) < QUAD_TURNED:
@@ -150,22 +148,6 @@ def _on_card(corner: Corner, quad: NDArray[np.float32]) -> NDArray[np.float32] |
     onto = cv2.getPerspectiveTransform(quad.astype(np.float32), unit)
     at = cv2.perspectiveTransform(corner.middle[None, None], onto)[0, 0]
     return np.asarray(1 - at if float(corner.down @ down) < 0 else at, np.float32)
-
-
-def preference(corners: Sequence[Corner], quads: Sequence[NDArray[np.float32]]) -> float:
-    """How much better (IoU) a right index must agree than a left one in this picture.
-
-    Most decks print the left one only; where cards that were found whole show right ones too, either is as likely.
-
-    quads: of cards that are surely read.
-    """
-    sides = [
-        float(at[0]) > 0.5
-        for corner in corners
-        for quad in quads
-        if belongs(corner, quad) < 1 and (at := _on_card(corner, quad)) is not None
-    ]
-    return 0.0 if sum(sides) >= max(2, FOUR * len(sides)) else RIGHT_INDEX_AGREES
 
 
 def quad_of(corners: Sequence[Corner], side_px: float | None) -> NDArray[np.float32] | None:
@@ -188,63 +170,6 @@ def quad_of(corners: Sequence[Corner], side_px: float | None) -> NDArray[np.floa
     return None
 
 
-def side_of(image: NDArray[np.uint8], corner: Corner) -> float:
-    """On which side of its card an index is printed, as the picture shows: above 0 the right, below the left.
-
-    The card ends just beside its index: there a straight edge runs along it, as long as the index. From −1 to 1.
-    """
-    wide = float(np.linalg.norm(corner.box[1] - corner.box[0] + corner.box[2] - corner.box[3])) / 2
-    tall = float(np.linalg.norm(corner.box[3] - corner.box[0] + corner.box[2] - corner.box[1])) / 2
-    if min(wide, tall) < 2:
-        return 0.0
-    reach = np.array([-1.0 * BESIDE - 0.5, 1.0 * BESIDE + 0.5]) * wide
-    ends = [(x, y) for y in (-tall / 2, tall / 2) for x in reach]
-    order = [ends[0], ends[1], ends[3], ends[2]]
-    around = np.array([corner.middle + x * corner.right + y * corner.down for x, y in order], np.float32)
-    size = (round(STRIP_PX * (1 + 2 * BESIDE)), 2 * STRIP_PX)
-    strip = np.asarray(rectified(image, around, size), np.float32)
-    edge = np.abs(np.diff(strip, axis=1)).max(axis=2)  # (tall, wide − 1)
-    # All along the index, wherever exactly: a pip or a figure has no such edge, and most of it must be seen.
-    straight = np.minimum(edge, EDGE).mean(axis=0) / EDGE
-    beside = round(STRIP_PX * BESIDE)
-    left, right = float(straight[:beside].max()), float(straight[-beside:].max())
-    return right - left
-
-
-def offered(
-    image: NDArray[np.uint8], corner: Corner, side_px: float | None, to_be_right: float
-) -> list[tuple[NDArray[np.float32], float]]:
-    """The two quads of a card of which this may be the left or the right index, and the credit of each (IoU)."""
-    left, right = cards_at(corner.box, side_px)
-    return [(left, 0.0), (right, EDGE_COUNTS * side_of(image, corner) - to_be_right)]
-
-
-def placed(
-    image: NDArray[np.uint8],
-    corners: Sequence[Corner],
-    quad: NDArray[np.float32],
-    side_px: float | None,
-    to_be_right: float,
-) -> NDArray[np.float32]:
-    """The quad (4, 2) of a card that prints these indices: `quad` itself where they agree with it.
-
-    A quad around what can be seen of a card is not the card's; then it is the one on which most of the indices lie
-    where a card prints them, and of several the one that agrees with `quad` best.
-    """
-
-    def away(candidate: NDArray[np.float32]) -> int:
-        return sum(belongs(corner, candidate) >= 1 for corner in corners)
-
-    if not away(quad):
-        return quad
-    exact = quad_of(corners, side_px)
-    either = [] if exact is None else [(exact, 0.0)]
-    for corner in corners:
-        either += offered(image, corner, side_px, to_be_right)
-    best, _ = min(either, key=lambda one: (away(one[0]), -iou(one[0], quad) - one[1]))
-    return best if away(best) < away(quad) else quad
-
-
 def _height(corner: Corner, side_px: float | None) -> float:
     """A card's longer side by this index's print, or as it is known, in pixels."""
     return side_px if side_px is not None else max(_long_side(corner.box) / (INDEX[3] - INDEX[1]), 1e-6)
@@ -260,21 +185,25 @@ def card_side_px(seen: Sequence[SeenCard]) -> float | None:
     return float(np.median(sides)) if sides else None
 
 
-def cards_at(corner: NDArray[np.float32], side_px: float | None) -> NDArray[np.float32]:
+def cards_at(corner: NDArray[np.float32], side_px: float | None, shape: Shape | None = None) -> NDArray[np.float32]:
     """The two quads (2, 4, 2) of a card of which ``corner`` (4, 2) may be the left or the right index.
 
-    The box gives place and direction; a card's size is better known from the cards around.
+    The box gives place and direction; a card's size and shape are better known from the cards around.
 
     corner: its first side above the rank. side_px: a card's longer side in pixels; from the box itself when None.
+    shape: what cards look like here, where that is known.
     """
     down = ((corner[3] - corner[0]) + (corner[2] - corner[1])) / 2
     across = ((corner[1] - corner[0]) + (corner[2] - corner[3])) / 2
     left, top, right, bottom = INDEX
-    tall, wide = max(float(np.linalg.norm(down)), 1e-6), max(float(np.linalg.norm(across)), 1e-6)
-    height = tall / (bottom - top) if side_px is None else side_px
-    # Seen obliquely the box is narrowed as the card is; without more to go by, not beyond what cards can be.
-    narrowed = float(np.clip(wide / tall / (ASPECT * (right - left) / (bottom - top)), 0.8, 1.25))
-    unit_down, unit_across = down / tall * height, across / wide * height * ASPECT * narrowed
+    if shape is None:
+        tall, wide = max(float(np.linalg.norm(down)), 1e-6), max(float(np.linalg.norm(across)), 1e-6)
+        height = tall / (bottom - top) if side_px is None else side_px
+        # Seen obliquely the box is narrowed as the card is; without more to go by, not beyond what cards can be.
+        narrowed = float(np.clip(wide / tall / (ASPECT * (right - left) / (bottom - top)), 0.8, 1.25))
+        unit_down, unit_across = down / tall * height, across / wide * height * ASPECT * narrowed
+    else:
+        unit_across, unit_down = shape.sides(_unit(down), across)
     corners = np.array([[0, 0], [1, 0], [1, 1], [0, 1]], np.float32)
     quads = []
     for x in ((left + right) / 2, 1 - (left + right) / 2):

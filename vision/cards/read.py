@@ -9,17 +9,20 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from vision.cards.corners import OVERLAP, Joining, indices
+from vision.cards.corners import OVERLAP, Joining, indices, lies_on
 from vision.cards.deck import SEEN, Deck, DeckNamer
+from vision.cards.fans import Corner
 from vision.cards.fans import card_side_px as card_side_px_of
 from vision.cards.find import CardFinder
 from vision.cards.index import IndexReader
+from vision.cards.looks import Look
 from vision.cards.outlines import OutlineDetector
 from vision.cards.quads import area, is_nearly_square, overlap_area
 from vision.cards.reader import BACK, NOTHING, FaceReader, Namer, rectified
 from vision.cards.refine import refined
 from vision.cards.seen import SeenCard, likeliest
 from vision.cards.settle import settled
+from vision.cards.shape import Shape
 from vision.cards.stretch import Stretch
 from vision.detections import CARD_BACK, CARD_FACE, CARD_OUTLINE, CORNER, Detections
 from vision.detectors.onnx import OnnxDetector
@@ -68,29 +71,41 @@ class CardReader:
         card_side_px: a card's longer side in the picture, where it is known. Where it isn't, and not all can be read,
         the picture may be stretched: it is read with that undone too, and counts the way in which more can be read.
         """
-        best = self._read_as_it_is(image, card_side_px)
-        if card_side_px is not None or self._index_reader is None or not _may_hide_more(best):
-            return best
-        for stretch in self._stretches(image, best):
-            seen = self._read_as_it_is(stretch.undone(image), None)
-            if _told(seen) > _told(best) + (0.0 if stretch.told else MORE_TOLD):
-                best = tuple(replace(one, quad=stretch.back(one.quad)) for one in seen)
-        return best
+        best = first = self._look(image, card_side_px)
+        if card_side_px is not None or self._index_reader is None or not _may_hide_more(first.cards):
+            return first.cards
+        looks = [first]
+        for stretch in self._stretches(image, first.cards):
+            looks.append(self._look(stretch.undone(image), None, stretch))
+            if _told(looks[-1].cards) > _told(best.cards) + (0.0 if stretch.told else MORE_TOLD):
+                best = looks[-1]
+        corners = best.with_corners_of([look for look in looks if look is not best])
+        cards = self._joined(best.image, best.found, corners, best.side_px)
+        return tuple(replace(one, quad=best.back(one.quad)) for one in cards)
 
     def _stretches(self, image: NDArray[np.uint8], seen: Sequence[SeenCard]) -> list[Stretch]:
         """Ways in which the picture may be stretched: as its cards tell, else as square files are made."""
-        fitted = [refined(image, one.quad) for one in seen if one.card is not None]
         size_px = (image.shape[1], image.shape[0])
-        told = Stretch.told_by([quad for quad, support in fitted if support > 0], size_px)
+        told = Stretch.told_by(_fitted(image, seen), size_px)
         return [told] if told is not None else Stretch.of_square_files(size_px)
 
-    def _read_as_it_is(self, image: NDArray[np.uint8], card_side_px: float | None) -> tuple[SeenCard, ...]:
-        seen = self.read_found(image, self._finder.detect(image, card_side_px))
-        if self._index_reader is None or not _may_hide_more(seen):
-            return seen
+    def _look(self, image: NDArray[np.uint8], card_side_px: float | None, stretch: Stretch | None = None) -> Look:
+        """What is seen in `image`, which may be a picture with a `stretch` undone."""
+        found = self._finder.detect(image, card_side_px)
+        seen = self.read_found(image, found)
+        if self._index_reader is None or not (_may_hide_more(seen) or _has_stray_corners(found, seen)):
+            return Look(image, stretch, seen, (), card_side_px, seen)
         side = card_side_px_of(seen) if card_side_px is None else card_side_px
-        corners = indices(self._index_reader, image, self._finder.corners(image, side), side)
-        joined = Joining(image, seen, corners, self._index_reader, side).joined()
+        corners = tuple(indices(self._index_reader, image, self._finder.corners(image, side), side))
+        return Look(image, stretch, seen, corners, side, self._joined(image, seen, corners, side))
+
+    def _joined(
+        self, image: NDArray[np.uint8], seen: tuple[SeenCard, ...], corners: Sequence[Corner], side_px: float | None
+    ) -> tuple[SeenCard, ...]:
+        """The cards that were found, and what corners tell of them and of others."""
+        assert self._index_reader is not None
+        shape = Shape.told_by(_fitted(image, seen)) if corners else None
+        joined = Joining(image, seen, corners, self._index_reader, side_px, shape).joined()
         # What lies under others and shows no more than an index that can't be named is a card nevertheless.
         glimpsed = [one for one in joined[len(seen) :] if one.card is None]
         return (*settled([one for one in joined if one not in glimpsed], len(seen)), *glimpsed)
@@ -182,6 +197,11 @@ CONTRADICTS = 0.25
 MORE_TOLD = 0.5
 
 
+#: An index corner of the first look that the detector is as sure of shows a card, where it lies on none: quads so much
+#: larger than found.
+STRAY_SCORE, STRAY_GROWN = 0.5, 1.15
+
+
 def _told(seen: Sequence[SeenCard]) -> float:
     """How much was read: the different cards that are named, each as far as it is sure."""
     surest: dict[str, float] = {}
@@ -200,6 +220,19 @@ def _may_hide_more(seen: tuple[SeenCard, ...]) -> bool:
         for i, a in enumerate(seen)
         for b in seen[:i]
     )
+
+
+def _has_stray_corners(found: Detections, seen: Sequence[SeenCard]) -> bool:
+    """Whether the first look already shows an index corner that is on none of the cards."""
+    corners = found.labelled(CORNER)
+    corners = corners.where(corners.scores >= STRAY_SCORE)
+    return any(not any(lies_on(one.quad, middle, STRAY_GROWN) for one in seen) for middle in corners.quads.mean(axis=1))
+
+
+def _fitted(image: NDArray[np.uint8], seen: Sequence[SeenCard]) -> list[NDArray[np.float32]]:
+    """Of the cards that are named: their quads, fitted to their edges, where those are seen."""
+    fitted = [refined(image, one.quad) for one in seen if one.card is not None]
+    return [quad for quad, support in fitted if support > 0]
 
 
 def _tightened(image: NDArray[np.uint8], quad: NDArray[np.float32]) -> NDArray[np.float32] | None:

@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from vision.cards.fans import ASPECT
+from vision.cards.shape import ASPECT
 
 #: So many cards at least must tell of a stretch: one alone may be bent, cut off or of another shape.
 FEWEST = 2
@@ -84,6 +84,10 @@ class Stretch:
             cv2.warpAffine(image, self.matrix, self.size_px, flags=cv2.INTER_CUBIC, borderMode=cv2.BORDER_REPLICATE),
             np.uint8,
         )
+
+    def onto(self, quad: NDArray[np.float32]) -> NDArray[np.float32]:
+        """A quad (4, 2) of the picture as it was, in the picture with the stretch undone."""
+        return np.asarray(quad @ self.matrix[:, :2].T + self.matrix[:, 2], np.float32)
 
     def back(self, quad: NDArray[np.float32]) -> NDArray[np.float32]:
         """A quad (4, 2) of the picture with the stretch undone, in the picture as it was."""
