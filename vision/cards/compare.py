@@ -13,11 +13,15 @@ Plane = NDArray[np.float32]
 #: Cards are compared at half the crops' size: a photo of a card 100 pixels long tells no more.
 SIZE_PX = (48, 68)
 
+#: A crop's corners in these pixels, clockwise from the top left.
+CORNERS_PX = np.array([[0, 0], [SIZE_PX[0], 0], SIZE_PX, [0, SIZE_PX[1]]], np.float32) - np.float32(0.5)
+
 #: Rows and columns at the rim that don't count: quads are never exact, and the table shows there.
 RIM_PX = 2
 
-#: How far the fit may move, in pixels, and stretch or turn, as a share: quads are wrong by no more.
-MOST_MOVED_PX, MOST_TURNED = 6.0, 0.15
+#: How far the fit may move, in pixels, and stretch or turn, as a share, and how far it may move a single corner: quads
+#: are wrong by no more.
+MOST_MOVED_PX, MOST_TURNED, MOST_CORNER_MOVED_PX = 6.0, 0.15, 12.0
 
 #: Iterations of the fit; it starts within a few pixels of where it ends.
 FIT_ITERATIONS = 12
@@ -82,18 +86,7 @@ def apart(told: Look, seen: Look) -> NDArray[np.float32]:
     Print on the whole, print where it is most unlike, colour on the whole, colour where it is most unlike.
     Light, shade and the lamp's colour don't count: print is compared within windows, colours by the paper's own.
     """
-    colours = _fitted(told, seen)
-    first, second = told.print_, _print(colours)
-    mean_1, mean_2 = _window(first), _window(second)
-    var_1, var_2 = _window(first * first) - mean_1 * mean_1, _window(second * second) - mean_2 * mean_2
-    both = _window(first * second) - mean_1 * mean_2
-    agree = both / np.sqrt((np.maximum(var_1, 0) + BLANK) * (np.maximum(var_2, 0) + BLANK))
-    weight = np.maximum(np.maximum(var_1, var_2), 0)
-    weight[:RIM_PX], weight[-RIM_PX:], weight[:, :RIM_PX], weight[:, -RIM_PX:] = 0, 0, 0, 0
-    unlike = weight * (1 - agree)
-    total = float(weight.sum()) + 1e-6
-    local = cv2.GaussianBlur(unlike, (0, 0), WINDOW_PX).ravel()
-    worst = float(np.partition(local, -WORST_PX)[-WORST_PX:].mean()) / (total / weight.size)
+    _, colours, unlike = _laid_on(told, seen)
     inner = np.s_[RIM_PX:-RIM_PX, RIM_PX:-RIM_PX]
     hue_1, hue_2 = _hues(told.colours, told.paper)[inner], _hues(colours, told.paper)[inner]
     # Glare is white light over all colours: they pale together, and which they are is told by what is left.
@@ -101,7 +94,7 @@ def apart(told: Look, seen: Look) -> NDArray[np.float32]:
     own = cv2.GaussianBlur((hue_1 * hue_1).sum(axis=2), (0, 0), PALE_WINDOW_PX)
     pale = ((along + LEAST_HUE) / (own + LEAST_HUE)).clip(MOST_PALE, 1.0)
     hue = np.linalg.norm(hue_2 / pale[..., None] - hue_1, axis=2)
-    return np.array([unlike.sum() / total, worst, hue.mean(), np.percentile(hue, 92)], np.float32)
+    return np.array([*unlike, hue.mean(), np.percentile(hue, 92)], np.float32)
 
 
 def _print(colours: Plane) -> Plane:
@@ -113,23 +106,64 @@ def _window(plane: NDArray[np.float32]) -> Plane:
     return np.asarray(cv2.GaussianBlur(plane, (0, 0), WINDOW_PX), np.float32)
 
 
-def _fitted(told: Look, seen: Look) -> Plane:
-    """The seen card's colours, moved so that its print lies on the enrolled one's as well as can be."""
-    start = np.eye(2, 3, dtype=np.float32)
-    ends = (cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_COUNT, FIT_ITERATIONS, 1e-3)
-    try:
-        _, move = cv2.findTransformECC(
-            told.smooth, seen.smooth, start, cv2.MOTION_AFFINE, ends, np.ones(told.smooth.shape, np.uint8), 1
+def _prints_apart(first: Plane, second: Plane) -> tuple[float, float]:
+    """How unlike two prints are, as they lie: on the whole, and where they are most unlike."""
+    mean_1, mean_2 = _window(first), _window(second)
+    var_1, var_2 = _window(first * first) - mean_1 * mean_1, _window(second * second) - mean_2 * mean_2
+    both = _window(first * second) - mean_1 * mean_2
+    agree = both / np.sqrt((np.maximum(var_1, 0) + BLANK) * (np.maximum(var_2, 0) + BLANK))
+    weight = np.maximum(np.maximum(var_1, var_2), 0)
+    weight[:RIM_PX], weight[-RIM_PX:], weight[:, :RIM_PX], weight[:, -RIM_PX:] = 0, 0, 0, 0
+    unlike = weight * (1 - agree)
+    total = float(weight.sum()) + 1e-6
+    local = cv2.GaussianBlur(unlike, (0, 0), WINDOW_PX).ravel()
+    worst = float(np.partition(local, -WORST_PX)[-WORST_PX:].mean()) / (total / weight.size)
+    return float(unlike.sum()) / total, worst
+
+
+def onto(told: Look, seen: Look) -> NDArray[np.float32] | None:
+    """The homography (3, 3) from an enrolled card's pixels to where a seen one shows them; None where none is found."""
+    return _laid_on(told, seen)[0]
+
+
+def _laid_on(told: Look, seen: Look) -> tuple[NDArray[np.float32] | None, Plane, tuple[float, float]]:
+    """The move by which a seen card's print lies best on the enrolled one's, its colours so moved, how unlike they are.
+
+    A quad's corners are wrong each by itself, and a card of few pips shows it; but where most of a card is blank,
+    moving each corner by itself leads astray, so what moves the card as a whole is tried too.
+    """
+    tried = []
+    for move in _moves(told, seen):
+        moved = cv2.warpPerspective(
+            seen.colours, move, SIZE_PX, flags=cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP, borderMode=cv2.BORDER_REPLICATE
         )
-    except cv2.error:  # the two have nothing in common: they are compared as they lie
-        return seen.colours
-    off = np.abs(move - np.eye(2, 3))
-    if not np.isfinite(off).all() or off[:, 2].max() > MOST_MOVED_PX or off[:, :2].max() > MOST_TURNED:
-        return seen.colours
-    moved = cv2.warpAffine(
-        seen.colours, move, SIZE_PX, flags=cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP, borderMode=cv2.BORDER_REPLICATE
-    )
-    return np.asarray(moved, np.float32)
+        colours = np.asarray(moved, np.float32)
+        tried.append((move, colours, _prints_apart(told.print_, _print(colours))))
+    if not tried:  # the two have nothing in common: they are compared as they lie
+        return None, seen.colours, _prints_apart(told.print_, seen.print_)
+    return min(tried, key=lambda one: sum(one[2]))
+
+
+def _moves(told: Look, seen: Look) -> list[NDArray[np.float32]]:
+    """The fit as a whole, and from there that of each corner by itself; neither further off than quads are."""
+    ends = (cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_COUNT, FIT_ITERATIONS, 1e-3)
+    everywhere = np.ones(told.smooth.shape, np.uint8)
+    start, moves = np.eye(3, dtype=np.float32), []
+    try:
+        _, affine = cv2.findTransformECC(
+            told.smooth, seen.smooth, start[:2].copy(), cv2.MOTION_AFFINE, ends, everywhere, 1
+        )
+        off = np.abs(affine - np.eye(2, 3))
+        if np.isfinite(off).all() and off[:, 2].max() <= MOST_MOVED_PX and off[:, :2].max() <= MOST_TURNED:
+            start[:2] = affine
+            moves.append(start.copy())
+        _, each = cv2.findTransformECC(told.smooth, seen.smooth, start, cv2.MOTION_HOMOGRAPHY, ends, everywhere, 1)
+        off = cv2.perspectiveTransform(CORNERS_PX[None], each)[0] - CORNERS_PX
+        if np.isfinite(off).all() and np.abs(off).max() <= MOST_CORNER_MOVED_PX:
+            moves.append(np.asarray(each, np.float32))
+    except cv2.error:
+        pass
+    return moves
 
 
 def _hues(colours: Plane, paper: NDArray[np.bool_]) -> Plane:

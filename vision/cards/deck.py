@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from referee.bad_input import BadInput
-from vision.cards.compare import Look, apart
+from vision.cards.compare import CORNERS_PX, Look, apart, onto
 from vision.cards.embed import CROP_SIZE_PX, embedded, varied
-from vision.cards.reader import NOTHING
+from vision.cards.reader import NOTHING, rectified
 from vision.weights import data_folder
 
 #: The file's format; a reader refuses what it doesn't know.
@@ -42,8 +42,9 @@ VIEWS = 8
 #: decks rendered for training.
 AXES, SHRINKAGE = 200, 0.05
 
-#: Crops that are compared place by place: the nearest by the embedding, each the likelier way up.
-COMPARED = 4
+#: Crops that are compared place by place: the nearest by the embedding, each the likelier way up, or both where the
+#: other is not so much further.
+COMPARED, EITHER_WAY = 4, 1.4
 
 #: What each measure of `compare.apart` is for a card in another photo where the two are rather unlike. The mean of the
 #: two of print counts, or that of the two of colour if it is larger: cards that differ in one of these only differ.
@@ -301,6 +302,22 @@ class DeckNamer:
             told[n, -1] = 1 - known
         return told
 
+    def laid(self, image: NDArray[np.uint8], quad: NDArray[np.float32]) -> NDArray[np.float32] | None:
+        """The quad (4, 2) laid so that its print lies on the print of the card that it is most like; None: on none."""
+        crop = rectified(image, quad, self.crop_size_px)
+        upright = Look.of(crop)
+        looks = upright, upright.turned()
+        near = self._nearest(self._by_embedding(crop[None])[:, 0])
+        way, k = min(near, key=lambda one: self._apart(one[1], upright, one[0]))
+        move = onto(self._looks[k], looks[way])
+        if move is None:
+            return None
+        seen_at = cv2.perspectiveTransform(CORNERS_PX[None], move)[0]
+        if way:
+            seen_at = np.roll(CORNERS_PX[2] + CORNERS_PX[0] - seen_at, 2, axis=0)
+        back = cv2.getPerspectiveTransform(CORNERS_PX, quad.astype(np.float32))
+        return np.asarray(cv2.perspectiveTransform(seen_at[None].astype(np.float32), back)[0], np.float32)
+
     def alike(self) -> tuple[Alike, ...]:
         """Pairs of cards that are hard to tell apart; the nearest first."""
         pairs: dict[tuple[str, str], float] = {}
@@ -319,10 +336,15 @@ class DeckNamer:
         return np.asarray(np.stack(ways), np.float32)
 
     def _nearest(self, ways: NDArray[np.float32], leave_out: int = -1) -> list[tuple[int, int]]:
-        """Of (2, enrolled crops) distances the nearest few: which way up (0 or 1), and the enrolled crop."""
+        """Of (2, enrolled crops) distances the nearest few: which way up (0 or 1), and the enrolled crop.
+
+        Both ways where neither is far likelier: a nine's pips are nearly the same upside down.
+        """
         either = np.where(self._owner == leave_out, np.inf, ways.min(axis=0))
         order = [int(k) for k in np.argsort(either, kind="stable")[:COMPARED] if np.isfinite(either[k])]
-        return [(int(ways[:, k].argmin()), k) for k in order]
+        return [
+            (int(way), k) for k in order for way in np.argsort(ways[:, k]) if ways[way, k] <= EITHER_WAY * either[k]
+        ]
 
     def _apart(self, k: int, look: Look, way: int) -> float:
         """How far a look is from an enrolled crop; 1 is usual for two photos of one card."""

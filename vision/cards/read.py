@@ -134,8 +134,8 @@ class CardReader:
         doubtful = np.flatnonzero(self._belief(probabilities) < self._namer.min_confidence)
         # A loose quad may be why: fitted to the card's edges it is read again, and the clearer reading counts. Of
         # a quad that is nearly square (seen obliquely) it can't be told which side is the short one.
-        deck = isinstance(self._namer, DeckNamer)
-        for again in (_tightened, _turned_if_square, *((_with_its_rim,) if deck else ())):
+        for_decks = (self._namer.laid, _with_its_rim) if isinstance(self._namer, DeckNamer) else ()
+        for again in (_tightened, _turned_if_square, *for_decks):
             offered = [(k, again(image, quads[k])) for k in doubtful]
             tried = [(k, quad) for k, quad in offered if quad is not None]
             if tried:
