@@ -199,7 +199,7 @@ MORE_TOLD = 0.5
 
 #: An index corner of the first look that the detector is as sure of shows a card, where it lies on none: quads so much
 #: larger than found.
-STRAY_SCORE, STRAY_GROWN = 0.5, 1.15
+STRAY_SCORE, STRAY_GROWN = 0.4, 1.15
 
 
 def _told(seen: Sequence[SeenCard]) -> float:
