@@ -20,7 +20,7 @@ from referee.cards import shipped_deck
 from vision.cards.compare import Look, apart
 from vision.cards.deck import Deck, DeckNamer, shipped_deck_of, shipped_decks
 from vision.cards.embed import varied
-from vision.cards.reader import BACK, NOTHING
+from vision.cards.reader import BACK, NOTHING, rectified
 from vision.films.print_deck import enrolled
 from web.cli import main
 from web.commands.audit import should_be
@@ -190,6 +190,40 @@ def test_red_yellow_green_and_blue_hold_under_any_lamp(numbers: DeckNamer, lamp:
     told = numbers.probabilities(lit)
     assert [numbers.classes[i] for i in told.argmax(axis=1)] == names
     assert (told.max(axis=1) >= numbers.min_confidence).all()
+
+
+@pytest.fixture(scope="module")
+def whole() -> DeckNamer:
+    return DeckNamer(enrolled("hit-the-deck"))
+
+
+@pytest.mark.parametrize("card", ["blue cut", "red 5", "yellow 2"])
+def test_colours_hold_where_glare_cuts_them_off(whole: DeckNamer, card: str) -> None:
+    """Blue turned to cyan, and was neither: one card in fourteen was abstained from in glare."""
+    crop = whole.deck.crops[whole.deck.cards.index(card)]
+    told = whole.probabilities((crop + 140.0).clip(0, 255).astype(np.uint8)[None])[0]
+    assert whole.classes[told.argmax()] == card
+    assert told.max() >= whole.min_confidence
+
+
+@pytest.mark.parametrize("corner", range(4))
+def test_a_quad_with_one_corner_off_is_laid_by_the_cards_print(corner: int) -> None:
+    """An ace in a quad of which one corner was off by a twelfth of the card was none of its deck."""
+    deck = enrolled("snap-pictures")
+    namer = DeckNamer(deck)
+    truth = np.array([[60, 50], [180, 50], [180, 220], [60, 220]], np.float32)
+    photo = np.full((280, 240, 3), 70, np.uint8)
+    photo[50:220, 60:180] = cv2.resize(deck.crops[0], (120, 170))
+    loose = truth.copy()
+    loose[corner] += 0.08 * (truth.mean(axis=0) - truth[corner])
+    laid = namer.laid(photo, loose)
+    assert laid is not None
+    assert np.abs(laid - truth).max() < 0.5 * np.abs(loose - truth).max()
+    turned = namer.laid(photo[::-1, ::-1], (np.array([239, 279], np.float32) - loose))
+    assert turned is not None
+    assert np.abs(np.array([239, 279]) - turned - truth).max() < 0.5 * np.abs(loose - truth).max()
+    told = namer.probabilities(rectified(photo, laid, namer.crop_size_px)[None])[0]
+    assert namer.classes[told.argmax()] == deck.cards[0]
 
 
 def test_a_card_is_compared_with_itself_beside_others_whatever_the_light() -> None:

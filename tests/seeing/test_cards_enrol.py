@@ -171,11 +171,13 @@ def test_a_deck_is_enrolled_from_photos_and_then_read(tmp_path: Path, namer: Dec
 def test_a_card_that_cannot_be_named_surely_is_seen_and_a_box_is_not() -> None:
     """Found by its outline alone it was dropped, as a box or a book is, and a table seemed to hold no card."""
     smudged = CROPS[0].copy()
-    smudged[92:96, 30:66] = 150
+    smudged[92:97, 22:74] = 130
     reader = CardReader(OutlinesOnly(), DeckNamer(Deck("shapes", NAMES, CROPS)))
     (seen,) = reader.read(table_with(smudged, 70)[0])
     assert (seen.card, seen.face) == (None, "up")
     assert seen.or_cards[0] == NAMES[0]
+    assert seen.alternatives[0][0] == NOTHING
+    assert seen.confidence == dict(seen.alternatives)[NAMES[0]], "that it may be no card is no belief in this one"
     box = np.full((136, 96, 3), 200, np.uint8)
     cv2.putText(box, "TEA", (10, 70), cv2.FONT_HERSHEY_SIMPLEX, 1.2, (30, 30, 30), 3)
     assert len(OutlineDetector().detect(table_with(box, 70)[0])) == 1

@@ -279,7 +279,7 @@ def count(tally: Tally, photo: LabelledPhoto, seen: Sequence[SeenCard], size_px:
         tally.cards += 1
         tally.found += 1
         named = BACK if one.face == "down" else one.card
-        guess = BACK if one.face == "down" else one.alternatives[0][0] if one.alternatives else ""
+        guess = BACK if one.face == "down" else one.or_cards[0] if one.or_cards else ""
         fit = label.fits(guess)
         tally.read.append((label.card, named, guess, one.confidence))
         tally.fits.append(fit)

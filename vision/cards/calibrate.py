@@ -79,7 +79,7 @@ def main(argv: list[str] | None = None) -> int:
                     label = photo.labels[i]
                     told = [p for card, p in seen[j].alternatives if label.fits(card)]
                     confidence.append(seen[j].confidence)
-                    fit.append(label.fits(seen[j].alternatives[0][0]))
+                    fit.append(label.fits(next(iter(seen[j].or_cards), "")))
                     likelihood.append(np.log(max(sum(told), 1e-3)))
         surprise.append(-float(np.mean(likelihood)))
         stated.append(np.array(confidence))

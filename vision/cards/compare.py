@@ -41,6 +41,9 @@ MOST_PALE = 0.4
 #: Within such a window all colours pale alike; where there is less colour than this, squared, nothing is told by it.
 PALE_WINDOW_PX, LEAST_HUE = 8.0, 0.02
 
+#: More white than this, of 1, is not believed to have been added: under it all colours would be alike.
+MOST_ADDED = 0.6
+
 #: What is measured: how unlike the print is, on the whole and where it is most unlike; how unlike the colours are.
 MEASURES = 4
 
@@ -87,23 +90,36 @@ def apart(told: Look, seen: Look) -> NDArray[np.float32]:
     Light, shade and the lamp's colour don't count: print is compared within windows, colours by the paper's own.
     """
     _, colours, unlike = _laid_on(told, seen)
+    return np.array([*unlike, *_colours_apart(told, colours)], np.float32)
+
+
+def _colours_apart(told: Look, seen: Plane) -> tuple[float, float]:
+    """How unlike colours are, where they lie on each other: on the whole, and where they are most unlike.
+
+    Glare is white light over all colours. Where a sensor still tells them apart they pale together, and which they are
+    is told by what is left; where it is full, the brightest channels are cut off and blue turns to cyan: there they are
+    compared with what the enrolled ones would be under so much white. The nearer of the two counts.
+    """
     inner = np.s_[RIM_PX:-RIM_PX, RIM_PX:-RIM_PX]
-    hue_1, hue_2 = _hues(told.colours, told.paper)[inner], _hues(colours, told.paper)[inner]
-    # Glare is white light over all colours: they pale together, and which they are is told by what is left.
-    along = cv2.GaussianBlur((hue_1 * hue_2).sum(axis=2), (0, 0), PALE_WINDOW_PX)
-    own = cv2.GaussianBlur((hue_1 * hue_1).sum(axis=2), (0, 0), PALE_WINDOW_PX)
-    pale = ((along + LEAST_HUE) / (own + LEAST_HUE)).clip(MOST_PALE, 1.0)
-    hue = np.linalg.norm(hue_2 / pale[..., None] - hue_1, axis=2)
-    return np.array([*unlike, hue.mean(), np.percentile(hue, 92)], np.float32)
+    plain_1, plain_2 = _by_paper(told.colours, told.paper)[inner], _by_paper(seen, told.paper)[inner]
+    hue_1, hue_2 = _hues(plain_1), _hues(plain_2)
+    paled = np.linalg.norm(hue_2 / _left(hue_2, hue_1)[..., None] - hue_1, axis=2)
+    # The darkest channel is cut off last: how much was added is seen in it, most surely where there was least.
+    darkest = plain_1.argmin(axis=2)[..., None]
+    was, is_ = (np.take_along_axis(plain, darkest, 2)[..., 0] for plain in (plain_1, plain_2))
+    counts = (1 - was).clip(0) ** 2 + np.float32(1e-3)
+    added = _wide((is_ - was) * counts) / _wide(counts)
+    glared = _hues(np.minimum(plain_1 + added.clip(0, MOST_ADDED)[..., None], 1).astype(np.float32))
+    full = _hues(np.minimum(plain_2, 1).astype(np.float32))
+    cut_off = np.linalg.norm(full - glared, axis=2) / _left(glared, hue_1)
+    either = [(float(hue.mean()), float(np.percentile(hue, 92))) for hue in (paled, cut_off)]
+    return min(either, key=sum)
 
 
-def _print(colours: Plane) -> Plane:
-    grey = colours.mean(axis=2)
-    return np.asarray((grey - grey.mean()) / (grey.std() + 0.02), np.float32)
-
-
-def _window(plane: NDArray[np.float32]) -> Plane:
-    return np.asarray(cv2.GaussianBlur(plane, (0, 0), WINDOW_PX), np.float32)
+def _left(hue: Plane, own: Plane) -> Plane:
+    """What share of their own colours places have left, about: (h, w), at least `MOST_PALE`."""
+    along, whole = _wide((hue * own).sum(axis=2)), _wide((own * own).sum(axis=2))
+    return np.asarray(((along + LEAST_HUE) / (whole + LEAST_HUE)).clip(MOST_PALE, 1.0), np.float32)
 
 
 def _prints_apart(first: Plane, second: Plane) -> tuple[float, float]:
@@ -166,11 +182,28 @@ def _moves(told: Look, seen: Look) -> list[NDArray[np.float32]]:
     return moves
 
 
-def _hues(colours: Plane, paper: NDArray[np.bool_]) -> Plane:
-    """(68, 48, 2): red against green and blue against yellow, beside what is at the enrolled card's paper."""
+def _print(colours: Plane) -> Plane:
+    grey = colours.mean(axis=2)
+    return np.asarray((grey - grey.mean()) / (grey.std() + 0.02), np.float32)
+
+
+def _window(plane: NDArray[np.float32]) -> Plane:
+    return np.asarray(cv2.GaussianBlur(plane, (0, 0), WINDOW_PX), np.float32)
+
+
+def _wide(plane: NDArray[np.float32]) -> Plane:
+    return np.asarray(cv2.GaussianBlur(plane, (0, 0), PALE_WINDOW_PX), np.float32)
+
+
+def _by_paper(colours: Plane, paper: NDArray[np.bool_]) -> Plane:
+    """Colours (68, 48, 3) as shares of what is at the enrolled card's paper, smoothed."""
     white = np.asarray(np.maximum(np.median(colours[paper], axis=0), 0.05), np.float32)
-    smooth = cv2.GaussianBlur(np.asarray(colours / white, np.float32), (0, 0), 1.5)
-    blue, green, red = (smooth[..., i] for i in range(3))
-    bright = smooth.mean(axis=2) + DARK
+    return np.asarray(cv2.GaussianBlur(np.asarray(colours / white, np.float32), (0, 0), 1.5), np.float32)
+
+
+def _hues(plain: Plane) -> Plane:
+    """(h, w, 2): red against green and blue against yellow."""
+    blue, green, red = (plain[..., i] for i in range(3))
+    bright = plain.mean(axis=2) + DARK
     told = np.stack([(red - green) / bright, (blue - (red + green) / 2) / bright], axis=2)
     return np.asarray(told.clip(-1.5, 1.5), np.float32)

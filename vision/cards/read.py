@@ -186,6 +186,8 @@ class CardReader:
         if label == CARD_BACK and not sure and not self._is_seen(told):
             # A face that glares may be taken for a back; what can be read is a face.
             return SeenCard(None, "down", score, quad, (), score)
+        if best == NOTHING and told.or_cards:  # if it is a card, how sure is it which?
+            return replace(told, confidence=dict(alternatives)[told.or_cards[0]])
         return told
 
 

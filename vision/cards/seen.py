@@ -21,7 +21,7 @@ class SeenCard:
     card: in the project's notation (``10h``, ``joker``, or a name from an enrolled deck); None when face
         down, and when the reader abstains.
     face: ``up`` or ``down``.
-    confidence: that the first of the alternatives is right (face down: that it is a card's back).
+    confidence: that the first of the alternatives that is a card is right (face down: that it is a card's back).
     quad: (4, 2) float32, pixels of the picture, clockwise, from the index corner at the reading's upright.
     alternatives: cards and their probabilities, the likeliest first; what it is unsure between.
     score: the detector's own, 0 to 1.
