@@ -150,3 +150,5 @@ def test_what_only_another_look_shows_is_brought_to_its_place() -> None:
     assert look([], stretch, side_px=4 * SIDE).with_corners_of([look([index_of(card)])]) == ()
     two = look([index_of(card)]).with_corners_of([look([index_of(laid(0, (290, 250)))])])
     assert len(two) == 2
+    unsure = index_of(card, told=(0.8, 0.15, 0.05))
+    assert look([], stretch).with_corners_of([look([unsure])]) == ()
