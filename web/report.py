@@ -245,7 +245,8 @@ def _hand(
     }
     if found is None:
         return row
-    how = say["measured"] if found.trusted else spoken.fill(say["rough"], {"reason": found.reason}, ())
+    measured = say["measured" if found.fitted else "measured_in_lane"]
+    how = measured if found.trusted else spoken.fill(say["rough"], {"reason": found.reason}, ())
     px_per_ms = _WINDOW_PX * 1e6 / (window.to_ns - window.from_ns)
     strip, from_ns, to_ns = found.strip_over_time(window.from_ns, window.to_ns, px_per_ms)
     row |= {

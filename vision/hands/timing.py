@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import cv2
 import numpy as np
@@ -36,11 +36,12 @@ _FLOOR_MM, _SHARE = 0.15, 0.03
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Look:
-    """One buffered picture: BGR at registration size, and its time."""
+    """One buffered picture: BGR at registration size, its time, and what is not table in it, at any size."""
 
     at_ns: int
     sd_ns: int
     picture: Image
+    mask: Mask = field(default_factory=lambda: np.zeros((1, 1), np.uint8))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,11 +16,12 @@ from referee.instant import Instant
 from vision.frame import Frame
 from vision.hands.arms import ArmFinder, ArmShape, Lane, nearest_seat
 from vision.hands.background import Background
+from vision.hands.landing import Landing, LandingReader, LaneView
 from vision.hands.news import Contact, Gone, HandNews, HandSeen, Lift, Reached
 from vision.hands.pixels import Array, Image, Mask
-from vision.hands.stepping import lay
 from vision.hands.timing import SMOOTH, UNMOVED, Arm, Follower, Look, Shutter, Timed
-from vision.table import Table
+from vision.hands.touchdown import ABSENT, HELD, TWICE, by_both, is_sure
+from vision.table import Point, Table
 
 #: Pictures are watched at about this many pixels a mm (a fingertip is 4 px wide), and measured at this many or up to
 #: twice that.
@@ -45,6 +46,18 @@ _HIDES_MM2 = 250.0
 _GONE_NS = 120_000_000
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Told:
+    """A contact as it was told."""
+
+    seat: Seat | None
+    timed: Timed
+    rest_ns: int
+    followed: Timed
+    landing: Landing | None
+    """What both witnesses said."""
+
+
 @dataclass(slots=True, eq=False)
 class _Track:
     """One hand from coming over the edge to leaving."""
@@ -65,21 +78,13 @@ class _Track:
     rests_at: Pile | None = None
     timed_ns: int = 0
     """When its contact was last measured."""
-    rested: Look | None = None
-    rested_seat: Seat | None = None
-    """The picture in which it was last told to lie at the pile, and as whose."""
-    rested_gently: bool = False
-    rested_surely: bool = False
-    """Nothing hard had stopped it then; its contact was trusted."""
-    held_since_ns: int = 0
-    """Since when it has been told to lie there, contacts that were taken back included."""
-    tips: deque[tuple[int, Array]] = field(default_factory=deque)
-    """When its tip was seen where (mm), of the last while."""
+    asked_ns: int = 0
+    """When the network was last asked of it because another hand had landed."""
+    lies_at: Pile | None = None
+    """Where it was told to lie though its tip is not seen there."""
+    told: _Told | None = None
+    """The contact that was told of it last, while it lies there."""
     reached: set[Pile] = field(default_factory=set)
-    reached_ns: int = 0
-    near: Pile | None = None
-    near_ns: int = 0
-    """When it came to a pile last; at which it was last, and when: among others its tip is seen now here, now there."""
 
 
 class HandWatcher:
@@ -112,6 +117,8 @@ class HandWatcher:
         self._count = 0
         self._sizes: tuple[tuple[int, int], tuple[int, int]] | None = None
         self._follower: tuple[int, Follower] | None = None
+        self._views: dict[tuple[Pile, Point], LaneView] = {}
+        self._ask_at: dict[Pile, int] = {}
 
     # --- what others ask ---------------------------------------------------------------------------
 
@@ -139,7 +146,8 @@ class HandWatcher:
         measure, watch = self._sizes
         measured = _resized(frame.image, measure)
         small = _resized(measured, watch)
-        self._looks.append(Look(frame.at_ns, frame.sd_ns, measured))
+        mask = np.zeros(small.shape[:2], np.uint8) if self._watched is None else self._watched.difference(small)
+        self._looks.append(Look(frame.at_ns, frame.sd_ns, measured, mask))
         while self._looks[0].at_ns < frame.at_ns - _KEEP_NS:
             self._looks.popleft()
         if self._watched is None:
@@ -150,7 +158,6 @@ class HandWatcher:
         assert self._last is not None
         change = cv2.absdiff(small, self._last)
         change = cv2.blur(cv2.max(cv2.max(change[..., 0], change[..., 1]), change[..., 2]), (3, 3))
-        mask = self._watched.difference(small)
         shapes = self._finder.find(mask, [(track.shape.entry, track.shape.tip) for track in self._tracks])
         self.mask = mask
         news = self._follow(frame, shapes, change)
@@ -315,9 +322,6 @@ class HandWatcher:
         track.change = max(amount - 1.2 * self._watched.noise, 0.0)
         track.peak_change = max(track.peak_change * 0.5 ** (step_s / 0.12), track.change)
         track.shape, track.tip_mm, track.seen_ns = shape, tip_mm, frame.at_ns
-        track.tips.append((frame.at_ns, tip_mm))
-        while track.tips and frame.at_ns - track.tips[0][0] > _TIPS_NS:
-            track.tips.popleft()
         if shape.seat is not None:
             track.seat = shape.seat
         limit = max(_STILL_SHARE * track.peak_change, 0.6)
@@ -346,20 +350,20 @@ class HandWatcher:
         ]
         near = [pair for pair in near if pair[0] < _NEAR_MM or self._passes(track, pair[1])]
         track.at_pile = min(near, key=lambda pair: pair[0])[1] if near else None
+        if track.moved:
+            track.lies_at = None
+        if track.at_pile is None:
+            track.at_pile = track.lies_at
         if track.rests_at is not None and track.at_pile != track.rests_at:
             news.append(Lift(hand=track.hand, seat=track.seat, pile=track.rests_at, at=frame.at))
-            track.rests_at = track.rested = None
+            track.rests_at = track.told = None
             track.moved = True
         for pile in list(track.reached):
-            if pile not in track.over:
+            if pile not in track.over and pile != track.at_pile:
                 track.reached.discard(pile)
         if track.at_pile is not None and track.at_pile not in track.reached:
             track.reached.add(track.at_pile)
-            if frame.at_ns - track.near_ns > _AWAY_NS or track.near != track.at_pile:
-                track.reached_ns = frame.at_ns
             news.append(Reached(hand=track.hand, seat=track.seat, pile=track.at_pile, at=frame.at))
-        if track.at_pile is not None:
-            track.near, track.near_ns = track.at_pile, frame.at_ns
         return news
 
     def _passes(self, track: _Track, pile: Pile) -> bool:
@@ -386,96 +390,87 @@ class HandWatcher:
             if self._timed is not None and self._timed.isdisjoint((track.at_pile, *track.over)):
                 news.append(_untimed(track, frame))
                 continue
-            timed = self._time(track, len(self._looks) - 1)
-            if timed.reason == UNMOVED:
-                continue
-            before = track.rested if rested == track.at_pile else None
-            doubt_ns = 0 if before is None else self._came_anew(track, timed, before)
-            if doubt_ns is None:
-                continue  # others moved about it, it did not
-            if before is not None and (frame.at_ns - before.at_ns > _HELD_NS or track.rested_seat != track.seat):
-                before = None
-            if before is not None and _same_stop(timed, before):
-                timed = _flicked(timed, track.still_since_ns)
-            timed, checked = _as_it_came(timed, anew=before is not None), timed
-            lay_ns, others_ns = _lay_before(track, timed.at.at_ns), 0
-            if timed.trusted and before is None and lay_ns > _THERE_NS:
-                timed = replace(timed, trusted=False, reason="its tip was there before: another hand may have come")
-                others_ns = max(lay_ns, _OTHERS_NS)
-            if timed.trusted and not checked.trusted:
-                doubt_ns = 0  # it is seen to come down
-            track.rested, track.rested_seat = self._looks[-1], track.seat
-            self.measured[track.hand, frame.at_ns] = timed
-            track.timed_ns = frame.at_ns
-            at = timed.at
-            if not (timed.trusted or timed.by_pictures):
-                followed = timed.kink is not None and timed.speed_mmps > _CAME_MMPS
-                rough = max(at.sd_ns, _ROUGH_NS if followed else _LOST_NS)
-                at = Instant(at.at_ns if timed.kink is not None else track.still_since_ns, rough)
-            if before is None and not timed.trusted:
-                doubt_ns = (at.at_ns - track.reached_ns) // 3  # as little is known of one that is there for long
-            at = Instant(at.at_ns, max(at.sd_ns, doubt_ns, others_ns))
-            gentle = 0.5 if timed.kink is None else max(timed.kink.gentle, 0.9 * (timed.reason == SMOOTH))
-            track.rested_gently, track.rested_surely = gentle > 0.5 and not timed.trusted, timed.trusted
-            if before is None:
-                track.held_since_ns = frame.at_ns
-            elif timed.bigger > _FALLS_BY:
-                # From so high it fell onto something, however smooth its becoming smaller looks.
-                gentle = min(gentle, _FELL_GENTLY[timed.trusted])
-            news.append(
-                Contact(
-                    hand=track.hand,
-                    seat=track.seat,
-                    pile=track.at_pile,
-                    at=Instant(at.at_ns, int(math.hypot(at.sd_ns, frame.sd_ns))),
-                    speed_mps=timed.speed_mmps / 1000,
-                    gentle=gentle,
-                    trusted=timed.trusted,
-                    reason=timed.reason,
-                    rest_ns=frame.at_ns,
-                    instead_of=None if before is None else before.at_ns,
-                )
-            )
+            contact = self._contact(track, track.at_pile, rested, frame)
+            if contact is not None:
+                news.append(contact)
+        struck = {each.pile for each in news if isinstance(each, Contact) and self._is_timed(each.pile)}
+        for pile in struck:
+            self._ask_at[pile] = frame.at_ns + _ASK_LAST_NS
+        late = {pile for pile, at_ns in self._ask_at.items() if frame.at_ns >= at_ns}
+        for pile in late:
+            del self._ask_at[pile]
+        for pile in struck | late:
+            news += self._joining(pile, frame)
         return news
 
-    def _came_anew(self, track: _Track, timed: Timed, before: Look) -> int | None:
-        """Whether a hand that had come to rest at the pile was held there only, and comes down now: the least doubt.
+    def _is_timed(self, pile: Pile) -> bool:
+        return self._timed is None or pile in self._timed
 
-        Held higher, or aside, it is not where it lies now; one that tapped twice, or was stirred, is (None).
+    def _contact(
+        self, track: _Track, pile: Pile, rested: Pile | None, frame: Frame, *, asked: bool = False
+    ) -> Contact | None:
+        """What is told of a hand that lies at a pile; ``rested``: at which it was told to lie before.
+
+        ``asked``: because another hand landed, not because it came to rest; then one that was not told before is
+        told only where the network has no doubt.
         """
-        if not (timed.trusted or timed.kink or timed.by_pictures):
-            return None  # nothing was followed
-        assert self._follower is not None
-        follower = self._follower[1]
         rest = len(self._looks) - 1
-        arm = self._arm(track.shape, follower, rest)
-        if cv2.countNonZero(arm.mask) < _LEAST_ARM_MM2 * arm.px_per_mm**2:
-            return None  # it leaves
-        mask = arm.mask
-        if arm.whole:
-            hand = np.zeros_like(mask)
-            cv2.circle(hand, (round(arm.tip[0]), round(arm.tip[1])), round(_PALM_MM * arm.px_per_mm), 255, -1)
-            mask = cv2.bitwise_and(mask, hand)
-        lay_before = lay(before.picture, self._looks[rest].picture, mask, follower.background.noise)
-        if lay_before is None:
+        landing = self._landing(track, pile, rest) if asked else None
+        if asked and track.told is None and not is_sure(landing):
             return None
-        if _same_stop(timed, before):
-            # Only its fingers may have moved since, as in a flick from the wrist; or it takes hold of what it slapped.
-            return None if track.rested_surely or lay_before.in_place >= _IN_PLACE else _LOST_NS
-        moved = timed.trusted or timed.travel_mm > _STIRRED_MM
-        fell = timed.bigger > _FELL and timed.likeness > _FALLS_LIKE
-        soon = timed.trusted or timed.at.at_ns - before.at_ns < _ASIDE_NS
-        if not moved:
-            least = _ELSEWHERE  # likely hidden, and uncovered
-        elif track.rested_gently or fell:
-            least = _IN_PLACE_GENTLY
-        else:
-            least = _IN_PLACE if soon else _IN_PLACE_LATER
-        if lay_before.in_place >= least and not (moved and lay_before.bigger > _HELD_HIGHER):
-            return None
-        # Unless it was followed well it may have come down at any time since.
-        share = 6 if track.rested_gently or fell else 3
-        return 0 if timed.trusted else (timed.at.at_ns - track.held_since_ns) // share
+        timed = self._time(track, rest)
+        if not asked:
+            if timed.reason == UNMOVED:
+                return None
+            landing = self._landing(track, pile, rest)
+        followed, timed = timed, by_both(timed, landing)
+        before = track.told if rested == pile else None
+        if before is not None:
+            told = (
+                None
+                if landing is None
+                else _told_anew(_Told(track.seat, timed, frame.at_ns, followed, landing), before)
+            )
+            if told is None:
+                return None  # others moved about it, or it was stirred
+            timed, followed, landing = told.timed, told.followed, told.landing
+            if frame.at_ns - before.rest_ns > _HELD_NS or before.seat != track.seat:
+                before = None
+        track.told = _Told(track.seat, timed, frame.at_ns, followed, landing)
+        track.timed_ns = frame.at_ns
+        self.measured[track.hand, frame.at_ns] = timed
+        return Contact(
+            hand=track.hand,
+            seat=track.seat,
+            pile=pile,
+            at=Instant(timed.at.at_ns, int(math.hypot(timed.at.sd_ns, frame.sd_ns))),
+            speed_mps=timed.speed_mmps / 1000,
+            gentle=0.5 if timed.kink is None else max(timed.kink.gentle, 0.9 * (timed.reason == SMOOTH)),
+            trusted=timed.trusted,
+            reason=timed.reason,
+            rest_ns=frame.at_ns,
+            instead_of=None if before is None else before.rest_ns,
+        )
+
+    def _joining(self, pile: Pile, frame: Frame) -> list[Contact]:
+        """Where one hand has landed others may have: one that never lies still, or whose tip is not seen as its own."""
+        told: list[Contact] = []
+        known = {track.seat for track in self._tracks if track.told is not None}
+        for track in self._tracks:
+            if track.seat is None or track.seen_ns != frame.at_ns:
+                continue
+            if track.at_pile not in (pile, None) or (track.told is None and track.seat in known):
+                continue
+            if frame.at_ns - max(track.asked_ns, track.timed_ns) < _ASK_AGAIN_NS:
+                continue
+            track.asked_ns = frame.at_ns
+            contact = self._contact(track, pile, track.rests_at, frame, asked=True)
+            if contact is not None:
+                track.rests_at = track.lies_at = pile
+                track.moved = False
+                known.add(track.seat)
+                told.append(contact)
+        return told
 
     def _time(self, track: _Track, rest: int) -> Timed:
         assert self._sizes is not None
@@ -503,6 +498,26 @@ class HandWatcher:
             return None if best is None else self._arm(best[1], follower, k)
 
         return follower.time(self._arm(track.shape, follower, rest), rest, arm_at, track.timed_ns)
+
+    def _landing(self, track: _Track, pile: Pile, rest: int) -> Landing | None:
+        """When the network says that the hand landed which lies still in picture ``rest``."""
+        if track.seat is None:
+            return None
+        table = self._measure_table
+        pile_mm = table.pile(pile).at_mm
+        from_mm = table.seat(track.seat).at_mm
+        if track.shape.joined and track.shape.seat is None:
+            entry_mm = self._to_mm(track.shape.entry)[0]
+            if _between_deg(from_mm, entry_mm, pile_mm) > _ASIDE_DEG:
+                # It comes from elsewhere than its player sits: along its own way.
+                from_mm = (float(entry_mm[0]), float(entry_mm[1]))
+        key = pile, from_mm
+        if key not in self._views:
+            if len(self._views) > _MOST_VIEWS:
+                self._views.clear()
+            self._views[key] = LaneView(table, pile_mm, from_mm)
+        assert self._sizes is not None
+        return LandingReader.shipped().read(self._views[key], tuple(self._looks), rest, self._shutter, self._sizes[0])
 
     @property
     def _watched_size(self) -> tuple[int, int]:
@@ -532,43 +547,38 @@ class HandWatcher:
         )
 
 
-def _lay_before(track: _Track, at_ns: int) -> int:
-    """For how long before ``at_ns`` its tip, or that of hands with which it is joined, had been seen in one place."""
-    earlier = [(seen_ns, tip) for seen_ns, tip in track.tips if seen_ns <= at_ns]
-    lay = 0
-    for seen_ns, tip in reversed(earlier):
-        if math.dist(tuple(tip), tuple(earlier[-1][1])) > _THERE_MM:
-            break
-        lay = earlier[-1][0] - seen_ns
-    return lay
+def _told_anew(now: _Told, before: _Told) -> _Told | None:
+    """What is told anew of a hand told to lie there: it has come down since, or is timed otherwise; else None."""
+    was, timed, landing = before.timed, now.timed, now.landing
+    if timed.reason == HELD or landing is None:
+        return None
+    later = timed.at.at_ns - was.at.at_ns > 3 * math.hypot(timed.at.sd_ns, min(was.at.sd_ns, _SAME_STOP_NS))
+    if later and (was.reason == HELD or not was.trusted):
+        return now
+    if later and was.at.at_ns < landing.at_ns.min():
+        # It has slapped again, or was only held there: either may be its slap.
+        span = timed.at.at_ns - was.at.at_ns
+        either = Instant(was.at.at_ns + span // 2, span // 2)
+        return replace(now, timed=replace(timed, at=either, trusted=False, reason=TWICE, kink=None))
+    near = landing.within(was.at.at_ns - _SAME_STOP_NS, was.at.at_ns + _SAME_STOP_NS)
+    if later and timed.trusted and near < _NOT_THEN:
+        return now  # both stops were seen, and that was none
+    if before.landing is None or before.landing.absent > ABSENT:
+        return now
+    # The same stop, seen once more: where the two readings are at odds, it is doubted.
+    landing = Landing.of_both(before.landing, landing)
+    followed = before.followed if before.followed.kink is not None else now.followed
+    timed = by_both(followed, landing)
+    if timed.trusted != was.trusted or timed.at.sd_ns < _BETTER * was.at.sd_ns:
+        return replace(now, timed=timed, followed=followed, landing=landing)
+    return None
 
 
-def _same_stop(timed: Timed, before: Look) -> bool:
-    """Whether the stop that was found is the one before which it was seen to rest already."""
-    return timed.at.at_ns < before.at_ns - _SAME_STOP_NS
-
-
-def _flicked(timed: Timed, still_since_ns: int) -> Timed:
-    """A hand whose arm has not moved since: its fingers came down before it was still."""
-    at = Instant(still_since_ns - _FLICKS_NS, _LOST_NS)
-    return replace(timed, at=at, trusted=False, reason="only its fingers moved", kink=None, by_pictures=True)
-
-
-def _as_it_came(timed: Timed, *, anew: bool) -> Timed:
-    """What is to be believed of a contact, by whether the hand had been held over the pile before.
-
-    One that comes slowly may only be held there. One that was held and comes down moves little in the picture, and its
-    becoming smaller looks smooth, but what stops it is the pile.
-    """
-    if timed.kink is None:
-        return timed
-    if timed.trusted and not anew and timed.speed_mmps < _HELD_MMPS:
-        return replace(timed, trusted=False, reason="it came slowly, and may only be held there")
-    falls = timed.speed_mmps > _FALLS_MMPS and timed.bigger > _FALLS_BY and not timed.by_pictures
-    if anew and falls and timed.agrees and timed.likeness > _FALLS_LIKE and timed.kink.misfit < _FALLS_MISFIT:
-        at = Instant(timed.at.at_ns, round(math.hypot(timed.at.sd_ns, _FALLS_SD_NS)))
-        return replace(timed, at=at, trusted=True, reason="")
-    return timed
+def _between_deg(one_mm: Point, other_mm: Array, pile_mm: Point) -> float:
+    """How far apart two ways to a pile are."""
+    one, other = np.array(one_mm) - pile_mm, other_mm - np.array(pile_mm)
+    cos = float(one @ other) / max(float(np.hypot(*one) * np.hypot(*other)), 1e-6)
+    return math.degrees(math.acos(min(1.0, max(-1.0, cos))))
 
 
 def _untimed(track: _Track, frame: Frame) -> Contact:
@@ -599,40 +609,22 @@ def _left_behind(track: _Track, at_ns: int) -> bool:
 _LEFT_NS = 500_000_000
 #: An instant that did not pass its check is this rough at least (facts: such tracks are 15 to 100 ms wrong).
 _ROUGH_NS = 40_000_000
-#: A tip that stayed within so much for longer than this before the contact did not come just then.
-_THERE_MM, _THERE_NS, _TIPS_NS = 20.0, 45_000_000, 800_000_000
-#: What was measured may then be another hand's contact: on 80 fresh clips four of 18 hands under others were told 80 to
-#: 180 ms late, as if sure to 5 ms; three of them show this.
-_OTHERS_NS = 60_000_000
-#: Where the arm was not even followed while it came, all that is known is when it was seen to lie.
-_LOST_NS, _CAME_MMPS = 90_000_000, 500.0
-#: Of hands that came slower than this at first (mm/s in the picture) and seemed to be stopped, two in three had not
-#: landed yet (60 development clips).
-_HELD_MMPS = 1050.0
-#: What a hand that comes down on the pile from where it was held shows: speed in the picture, becoming smaller,
-#: likeness, a good fit. Its doubt beside what the fit states.
-_FALLS_MMPS, _FALLS_BY, _FALLS_LIKE, _FALLS_MISFIT, _FALLS_SD_NS = 190.0, 0.03, 0.77, 0.3, 5_000_000
 #: An arm that rests lies within this of where it lay before (entry and tip together).
 _SAME_ARM_MM = 160.0
 #: Nobody holds a hand over the pile for longer before it strikes: what comes later is another slap.
 _HELD_NS = 1_000_000_000
 #: A hand that was at a pile so lately has not come to it anew.
 _AWAY_NS = 300_000_000
-#: Fingers land so long before the hand is seen to be still.
-_FLICKS_NS = 30_000_000
-#: A stop so long before it was first seen to rest is that one again.
-_SAME_STOP_NS = 30_000_000
-#: A hand that comes down moves so far before; and less of an arm than this is seen at the pile only while it leaves.
-_STIRRED_MM, _LEAST_ARM_MM2 = 5.0, 5000.0
-#: Where fewer of a hand's windows than this lay where they lie now, or it was bigger by more than this, it has come
-#: anew: 20 mm higher is 1.5 % bigger under a camera at 1300 mm. A hand from its tip to the wrist.
-_IN_PLACE, _HELD_HIGHER, _PALM_MM = 0.3, 0.015, 115.0
-#: One that became smaller by more than this as it was followed had been some 50 mm higher. That nothing hard stopped it
-#: is no likelier then than this: where it is not trusted, and where it is.
-_FELL, _FELL_GENTLY = 0.04, (0.5, 0.25)
-#: The same share where nothing hard had stopped it before; where something had, and it was not followed well and comes
-#: later than this; and where it was not seen to move.
-_IN_PLACE_GENTLY, _IN_PLACE_LATER, _ASIDE_NS, _ELSEWHERE = 0.5, 0.2, 350_000_000, 0.1
+#: Two instants of a hand no farther apart than this are one stop.
+_SAME_STOP_NS = 20_000_000
+#: Another hand of the slap is asked of anew after so long; and all of them so long after the last was told.
+_ASK_AGAIN_NS, _ASK_LAST_NS = 60_000_000, 150_000_000
+#: An arm farther from its player's lane than this has a lane of its own; so many lanes are kept.
+_ASIDE_DEG, _MOST_VIEWS = 18.0, 64
+#: A stop that was seen was no landing where the network gives it less than this.
+_NOT_THEN = 0.03
+#: A contact is told anew where its doubt is less than this share of what it was.
+_BETTER = 0.6
 #: A hand from wrist to tip.
 _HAND_MM = 190.0
 #: What counts as a strong change (grey levels), and how much of it shows that a hand moved anew.

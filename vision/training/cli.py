@@ -68,6 +68,18 @@ def _parser() -> argparse.ArgumentParser:
     index.add_argument("--real-share", type=float, default=0.15, help="of the crops drawn, those from photographs")
     index.set_defaults(run=_index)
 
+    lanes = commands.add_parser("lanes", help="render slaps and keep each seat's lane, to train the landing network")
+    lanes.add_argument("--out", type=Path, required=True, metavar="DIR")
+    lanes.add_argument("--clips", type=int, default=1000)
+    lanes.add_argument("--seed", type=int, default=1)
+    lanes.add_argument("--minutes", type=float, default=60.0, help="begin no further file after so long")
+    lanes.set_defaults(run=_lanes)
+
+    landing = commands.add_parser("landing", help="train the network that times landings for a while, resuming")
+    _training(landing, rate=1.5e-3, steps=9000)
+    landing.add_argument("--lanes", type=Path, required=True, action="append", metavar="DIR", help="lanes-*.npz")
+    landing.set_defaults(run=_landing)
+
     detector = commands.add_parser("detector", help="train the detector for a while, resuming, and export it")
     _training(detector, rate=4e-4, steps=1600)
     detector.add_argument("--rendered", type=Path, action="append", default=[], metavar="DIR")
@@ -173,6 +185,22 @@ def _index(args: argparse.Namespace) -> int:
         seed=args.seed, threads=args.threads,
     )  # fmt: skip
     export(train(plan, sys.stdout), args.out / "model.onnx")
+    return 0
+
+
+def _lanes(args: argparse.Namespace) -> int:
+    from vision.training.landing import compose_lanes
+
+    compose_lanes(args.out, args.clips, args.seed, minutes=args.minutes)
+    return 0
+
+
+def _landing(args: argparse.Namespace) -> int:
+    from vision.training.landing import export, fit
+    from vision.training.loop import Pace
+
+    pace = Pace(args.out, args.minutes, args.steps, args.rate, args.seed, args.threads)
+    export(fit(args.lanes, pace, sys.stdout, start=args.start), args.out / "model.onnx")
     return 0
 
 
