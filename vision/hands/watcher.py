@@ -6,6 +6,7 @@ import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum
 
 import cv2
 import numpy as np
@@ -44,6 +45,17 @@ _NEAR_MM = 25.0
 _HIDES_MM2 = 250.0
 #: A hand away for so long is gone.
 _GONE_NS = 120_000_000
+
+
+class _Asked(Enum):
+    """What a hand that was not seen to come to rest must show to be told."""
+
+    SURELY = "when it landed is sure"
+    AT_ALL = "it may well have landed"
+
+    def is_met_by(self, landing: Landing) -> bool:
+        """Whether the network says so much."""
+        return is_sure(landing) if self is _Asked.SURELY else landing.absent < _MAY_BE_ABSENT
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -400,23 +412,23 @@ class HandWatcher:
         for pile in late:
             del self._ask_at[pile]
         for pile in struck | late:
-            news += self._joining(pile, frame)
+            news += self._joining(pile, frame, pile in late)
         return news
 
     def _is_timed(self, pile: Pile) -> bool:
         return self._timed is None or pile in self._timed
 
     def _contact(
-        self, track: _Track, pile: Pile, rested: Pile | None, frame: Frame, *, asked: bool = False
+        self, track: _Track, pile: Pile, rested: Pile | None, frame: Frame, asked: _Asked | None = None
     ) -> Contact | None:
         """What is told of a hand that lies at a pile; ``rested``: at which it was told to lie before.
 
-        ``asked``: because another hand landed, not because it came to rest; then one that was not told before is
-        told only where the network has no doubt.
+        ``asked``: because another hand landed, not because it came to rest; what one that was not told before must
+        show then.
         """
         rest = len(self._looks) - 1
         landing = self._landing(track, pile, rest) if asked else None
-        if asked and track.told is None and not is_sure(landing):
+        if asked and track.told is None and (landing is None or not asked.is_met_by(landing)):
             return None
         timed = self._time(track, rest)
         if not asked:
@@ -452,8 +464,11 @@ class HandWatcher:
             instead_of=None if before is None else before.rest_ns,
         )
 
-    def _joining(self, pile: Pile, frame: Frame) -> list[Contact]:
-        """Where one hand has landed others may have: one that never lies still, or whose tip is not seen as its own."""
+    def _joining(self, pile: Pile, frame: Frame, last: bool) -> list[Contact]:
+        """Where one hand has landed others may have: one that never lies still, or whose tip is not seen as its own.
+
+        ``last``: all that will come have come; a hand that is at the pile is told even if its instant is not sure.
+        """
         told: list[Contact] = []
         known = {track.seat for track in self._tracks if track.told is not None}
         for track in self._tracks:
@@ -463,8 +478,11 @@ class HandWatcher:
                 continue
             if frame.at_ns - max(track.asked_ns, track.timed_ns) < _ASK_AGAIN_NS:
                 continue
+            if track.told is not None and track.told.timed.trusted and not last:
+                continue
             track.asked_ns = frame.at_ns
-            contact = self._contact(track, pile, track.rests_at, frame, asked=True)
+            asked = _Asked.AT_ALL if last and track.at_pile == pile else _Asked.SURELY
+            contact = self._contact(track, pile, track.rests_at, frame, asked)
             if contact is not None:
                 track.rests_at = track.lies_at = pile
                 track.moved = False
@@ -621,6 +639,8 @@ _SAME_STOP_NS = 20_000_000
 _ASK_AGAIN_NS, _ASK_LAST_NS = 60_000_000, 150_000_000
 #: An arm farther from its player's lane than this has a lane of its own; so many lanes are kept.
 _ASIDE_DEG, _MOST_VIEWS = 18.0, 64
+#: A hand at the pile is told, if only roughly, unless it is surer than this that it did not land.
+_MAY_BE_ABSENT = 0.8
 #: A stop that was seen was no landing where the network gives it less than this.
 _NOT_THEN = 0.03
 #: A contact is told anew where its doubt is less than this share of what it was.
