@@ -23,6 +23,7 @@ from vision.hands.landing import (
 )
 from vision.hands.timing import Shutter, Timed
 from vision.hands.touchdown import DISAGREE, HELD, by_both, is_sure
+from vision.hands.watcher import _gentle, _Told, _told_anew
 from vision.table import PileSpot, SeatSpot, Table
 
 MS = 1_000_000
@@ -137,8 +138,9 @@ def _followed(at_ms: float) -> Timed:
     return Timed(Instant(round(at_ms * MS), 4 * MS), True, "", kink, np.zeros(0, np.int64), np.zeros((0, 4)), 1500.0)
 
 
-def _landed(at_ms: float, sd_ms: float, absent: float = 0.0) -> Landing:
-    return Landing(absent, np.array([at_ms * 1e6]), np.array([sd_ms * 1e6]), np.array([1.0]))
+def _landed(at_ms: float, sd_ms: float, absent: float = 0.0, from_ms: float = 100.0) -> Landing:
+    middle, sd, weight = np.array([at_ms * 1e6]), np.array([sd_ms * 1e6]), np.array([1.0])
+    return Landing(absent, middle, sd, weight, from_ms * 1e6, 16.7e6)
 
 
 def test_a_hand_that_did_not_land_is_not_trusted_however_well_it_was_followed() -> None:
@@ -184,4 +186,62 @@ def test_a_lane_that_is_not_sure_trusts_nothing_that_disagrees_with_it() -> None
 
 def test_without_a_lane_what_was_followed_stands() -> None:
     followed = _followed(400.0)
-    assert by_both(followed, None) is followed
+    assert by_both(followed, None).at == followed.at
+    assert by_both(followed, None).trusted
+    # What failed its check is rough at best.
+    assert by_both(replace(followed, trusted=False), None).at.sd_ns == 40 * MS
+
+
+def test_of_slower_pictures_than_it_was_trained_on_it_is_less_sure() -> None:
+    slow = replace(_landed(400.0, 3.0), step_ns=66e6)
+    assert by_both(replace(_followed(400.0), kink=None), slow).at.sd_ns > 15 * MS
+
+
+def _told(at_ms: float, sd_ms: float, rest_ms: float, absent: float = 0.0, from_ms: float = 100.0) -> _Told:
+    followed = replace(_followed(at_ms), trusted=False, kink=None)
+    landing = _landed(at_ms, sd_ms, absent, from_ms)
+    return _Told(0, by_both(followed, landing), round(rest_ms * MS), followed, landing)
+
+
+def test_a_hand_told_as_held_has_landed_when_it_comes_down() -> None:
+    before = _told(300.0, 3.0, 380.0, absent=0.9)
+    now = _told(700.0, 3.0, 780.0, from_ms=400.0)
+    assert _told_anew(now, before) is now
+
+
+def test_a_sure_landing_is_not_spoilt_by_pictures_that_hardly_show_it() -> None:
+    before = _told(400.0, 3.0, 480.0)
+    assert _told_anew(_told(410.0, 100.0, 790.0, absent=0.4, from_ms=395.0), before) is None
+    # Nor by the hand's leaving, which is not clear.
+    assert _told_anew(_told(900.0, 120.0, 1100.0, from_ms=720.0), before) is None
+
+
+def test_a_hand_that_lands_twice_is_told_with_both_in_its_doubt_and_stays_so() -> None:
+    before = _told(400.0, 3.0, 480.0)
+    twice = _told_anew(_told(900.0, 3.0, 980.0, from_ms=600.0), before)
+    assert twice is not None
+    assert not twice.timed.trusted
+    assert abs(twice.timed.at.at_ns - 400 * MS) <= twice.timed.at.sd_ns
+    assert abs(twice.timed.at.at_ns - 900 * MS) <= twice.timed.at.sd_ns
+    assert _told_anew(_told(900.0, 3.0, 1130.0, from_ms=750.0), twice) is None
+
+
+def test_where_both_stops_were_seen_and_the_first_was_none_the_second_counts() -> None:
+    before = _told(400.0, 3.0, 480.0)
+    now = _told(520.0, 3.0, 600.0, from_ms=220.0)
+    assert _told_anew(now, before) is now
+
+
+def test_two_readings_of_one_stop_that_are_at_odds_make_it_doubtful() -> None:
+    before = _told(400.0, 4.0, 480.0)
+    odd = _told_anew(_told(378.0, 4.0, 560.0, from_ms=180.0), before)
+    assert odd is not None
+    assert odd.timed.at.sd_ns > 9 * MS
+    assert _told_anew(_told(401.0, 4.0, 560.0, from_ms=180.0), before) is None
+
+
+def test_what_surely_landed_was_stopped_by_something() -> None:
+    smooth = Kink(0.0, 0.003, np.zeros(0), np.zeros(0), 20.0, 0.95, np.zeros(0), 0.2, np.zeros(0))
+    followed = replace(_followed(400.0), kink=smooth)
+    assert _gentle(by_both(followed, _landed(400.0, 3.0)), followed) == 0.5
+    assert _gentle(by_both(followed, _landed(400.0, 60.0)), replace(followed, trusted=False)) == 0.95

@@ -4,7 +4,7 @@ import cv2
 import numpy as np
 import pytest
 
-from vision.hands.stepping import lay, stepped
+from vision.hands.stepping import stepped
 
 SIZE = (320, 240)
 
@@ -54,20 +54,3 @@ def test_the_first_picture_at_rest_is_told_whatever_happens_afterwards(covered: 
 
 def test_an_arm_that_never_moved_came_at_no_time() -> None:
     assert stepped([_picture((100, 76))] * 6, list(range(6)), _mask(106), 1.5) is None
-
-
-@pytest.mark.parametrize(
-    ("before", "held"),
-    [
-        pytest.param(((100.0, 76.0), 0.0), False, id="it lay there"),
-        pytest.param(((103.0, 75.0), 0.0), False, id="it was stirred by some mm"),
-        pytest.param(((95.0, 74.0), 0.05), True, id="it was held 60 mm higher"),
-        pytest.param(((130.0, 60.0), 0.0), True, id="it was aside"),
-    ],
-)
-def test_a_hand_that_was_held_there_is_told_from_one_that_lay_there(
-    before: tuple[tuple[float, float], float], held: bool
-) -> None:
-    found = lay(_picture(*before), _picture((100, 76)), _mask(106), 1.5)
-    assert found is not None
-    assert (found.in_place < 0.3 or found.bigger > 0.015) is held

@@ -16,7 +16,7 @@ from vision.training.reader import augmented
 
 
 def test_training_imports_without_torch() -> None:
-    code = "import sys, vision.training.cli, vision.training.reader, vision.training.index_reader, vision.training.detector; print('torch' in sys.modules)"
+    code = "import sys, vision.training.cli, vision.training.reader, vision.training.index_reader, vision.training.detector, vision.training.landing; print('torch' in sys.modules)"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "False"
 

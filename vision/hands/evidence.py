@@ -88,6 +88,9 @@ class HandEvidence:
     likeness: float = 0.0
     speed_mps: float = 0.0
     heard: Heard | None = None
+    hand: int = -1
+    rest_ns: int = 0
+    """Which contact of which hand this is, as the watcher told it."""
 
     def strip_over_time(self, from_ns: int, to_ns: int, px_per_ms: float) -> tuple[Image, int, int]:
         """(lane, width, 3) uint8 BGR, and from when to when: the strip with time to the right, the pile's side up.
@@ -127,6 +130,8 @@ def hand_evidence(watcher: HandWatcher, contact: Contact) -> HandEvidence:
         fitted=timed is not None and timed.kink is not None,
         likeness=0.0 if timed is None else timed.likeness,
         speed_mps=contact.speed_mps,
+        hand=contact.hand,
+        rest_ns=contact.rest_ns,
     )
 
 
@@ -191,6 +196,9 @@ class Witness:
         self._due += [
             each for each in news if isinstance(each, Contact) and (each.hand, each.rest_ns) in self._watcher.measured
         ]
+        for contact in news:
+            if isinstance(contact, Contact) and contact.instead_of is not None:
+                self._take_back(contact.hand, contact.instead_of)
         for contact in [each for each in self._due if frame.at_ns >= each.at.at_ns + _AFTER_NS]:
             self._take(contact)
         until = self._ear.until_ns
@@ -222,6 +230,15 @@ class Witness:
         with self._lock:
             told = [each for each in self._overlaps if each.pile == pile and from_ns <= each.at_ns <= to_ns]
         return tuple({(each.below, each.above): each for each in told}.values())
+
+    def _take_back(self, hand: int, rest_ns: int) -> None:
+        """Nothing is kept of a contact that is told otherwise now."""
+        self._due = [each for each in self._due if (each.hand, each.rest_ns) != (hand, rest_ns)]
+        self._unheard = [each for each in self._unheard if (each.hand, each.rest_ns) != (hand, rest_ns)]
+        self._watcher.measured.pop((hand, rest_ns), None)
+        with self._lock:
+            others = [each for each in self._kept if (each.hand, each.rest_ns) != (hand, rest_ns)]
+            self._kept = deque(others, maxlen=self._kept.maxlen)
 
     def _take(self, contact: Contact) -> None:
         self._due.remove(contact)

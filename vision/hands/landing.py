@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import cv2
@@ -37,6 +37,8 @@ CHANNELS = 2 * PICTURES + 2
 TIMES = 5
 #: What times are divided by before the network sees them: ns.
 STEP_UNIT_NS, SINCE_UNIT_NS = 16_666_667.0, 200_000_000.0
+#: From this probability on that it did not land in what was seen, a hand counts as held there.
+ABSENT = 0.5
 #: The share of the pictures looked at closely that come after the landing.
 _AFTER_SHARE = 0.35
 #: Where the hand did not land by so much, it is not asked again.
@@ -85,13 +87,16 @@ class Landing:
     """A distribution over the instant of landing.
 
     ``absent``: the probability that the hand did not land within the pictures. Given that it did, ``weights`` (n,),
-    which add up to 1, of normal distributions about ``at_ns`` (n,) with ``sd_ns`` (n,).
+    which add up to 1, of normal distributions about ``at_ns`` (n,) with ``sd_ns`` (n,). ``from_ns``: the first picture
+    that was looked at; ``step_ns``: between two of them.
     """
 
     absent: float
     at_ns: NDArray[np.float64]
     sd_ns: NDArray[np.float64]
     weights: NDArray[np.float64]
+    from_ns: float
+    step_ns: float
 
     @classmethod
     def of_both(cls, one: Landing, other: Landing) -> Landing:
@@ -99,7 +104,8 @@ class Landing:
         here, there = (1 - one.absent) / 2, (1 - other.absent) / 2
         weights = np.concatenate([one.weights * here, other.weights * there]) / max(here + there, 1e-9)
         at_ns, sd_ns = np.concatenate([one.at_ns, other.at_ns]), np.concatenate([one.sd_ns, other.sd_ns])
-        return cls(1 - here - there, at_ns, sd_ns, weights)
+        from_ns, step_ns = min(one.from_ns, other.from_ns), max(one.step_ns, other.step_ns)
+        return cls(1 - here - there, at_ns, sd_ns, weights, from_ns, step_ns)
 
     def within(self, from_ns: float, to_ns: float) -> float:
         """The probability that it landed between two instants, if it landed at all."""
@@ -173,6 +179,12 @@ def packed(
     return out
 
 
+def steps_of(stamps_ns: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
+    """(n,) from each picture to the next, ns; after the last as long as before it."""
+    stamps = np.asarray(stamps_ns, np.float64)
+    return np.diff(stamps, append=2 * stamps[-1] - stamps[-2] if len(stamps) > 1 else stamps[-1] + STEP_UNIT_NS)
+
+
 def times_of(
     stamps_ns: Sequence[float], rest_ns: float, row_ms_per_100mm: tuple[float, float] = (0.0, 0.0)
 ) -> NDArray[np.float32]:
@@ -181,7 +193,7 @@ def times_of(
     The last two: how much later what lies 100 mm further along, and across, was taken (ms / 10), where it is known.
     """
     stamps = np.asarray(stamps_ns, np.float64)
-    steps = np.diff(stamps, append=2 * stamps[-1] - stamps[-2] if len(stamps) > 1 else stamps[-1] + STEP_UNIT_NS)
+    steps = steps_of(stamps)
     out = np.zeros((PICTURES, TIMES), np.float32)
     n = len(stamps)
     out[-n:, 0] = 1
@@ -200,7 +212,7 @@ def landing_of(output: NDArray[np.float32], stamps_ns: Sequence[float], temperat
     """
     n = len(stamps_ns)
     stamps = np.asarray(stamps_ns, np.float64)
-    steps = np.diff(stamps, append=2 * stamps[-1] - stamps[-2] if n > 1 else stamps[-1] + STEP_UNIT_NS)
+    steps = steps_of(stamps)
     logits = output[:PICTURES][-n:].astype(np.float64) / temperature
     none = float(output[-1]) / temperature
     top = max(float(logits.max()), none)
@@ -209,7 +221,8 @@ def landing_of(output: NDArray[np.float32], stamps_ns: Sequence[float], temperat
     total = float(np.exp(logits - top).sum()) + neither
     offset = output[PICTURES : 2 * PICTURES][-n:].astype(np.float64)
     log_sd = output[2 * PICTURES : 3 * PICTURES][-n:].astype(np.float64)
-    return Landing(neither / total, stamps + offset * steps, np.exp(log_sd) * 1e6, share)
+    at_ns = stamps + offset * steps
+    return Landing(neither / total, at_ns, np.exp(log_sd) * 1e6, share, float(stamps[0]), float(np.median(steps)))
 
 
 def row_times(view: LaneView, shutter: Shutter | None, size_px: tuple[int, int]) -> tuple[tuple[float, float], int]:
@@ -248,13 +261,14 @@ class LandingReader:
         times = [look.at_ns for look in looks]
         taken = chosen(times, rest)
         first = self._of(view, looks, taken, rest, rows, delay_ns)
-        step_ns = (times[taken[-1]] - times[taken[0]]) / max(taken[-1] - taken[0], 1)
-        if step_ns > LEAST_STEP_NS / 1.2 or first.absent > 0.5:
+        skipped = rest - taken[0] >= len(taken)
+        if not skipped or first.absent > ABSENT:
             return first
+        step_ns = (times[taken[-1]] - times[taken[0]]) / (rest - taken[0])
         until_ns = first.instant().at_ns - delay_ns + _AFTER_SHARE * PICTURES * step_ns
         last = min(bisect_right(times, until_ns), rest)
         close = self._of(view, looks, chosen(times, last, 1), rest, rows, delay_ns)
-        return first if close.absent > 0.5 else close
+        return first if close.absent > ABSENT else replace(close, from_ns=first.from_ns)
 
     def _of(
         self,

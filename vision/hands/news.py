@@ -48,7 +48,8 @@ class Contact:
     ``trusted``: the measurement passed its self-check; else ``at`` is rough, its doubt wide, and ``reason``
     says why. ``gentle``: the probability that nothing hard stopped the hand (laid down, or held in the air).
     ``speed_mps``: in the picture, just before. ``rest_ns``: the picture in which it was seen to lie still.
-    ``instead_of``: the ``rest_ns`` of this hand's contact before, which is taken back: it had only been held there.
+    ``instead_of``: the ``rest_ns`` of this hand's contact before, which is taken back: it had only been held there,
+    or more has been seen of it since.
     """
 
     hand: int

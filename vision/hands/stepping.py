@@ -109,39 +109,6 @@ def _first_there(
     return np.asarray(first[first > 0], dtype=np.intp)
 
 
-@dataclass(frozen=True, slots=True)
-class Lay:
-    """How an arm lay in an earlier picture, beside how it lies at rest.
-
-    ``in_place``: the share of its windows that were about where they are now, within some mm. ``bigger``: by which
-    share it was bigger then, as what is nearer to the camera is; 0 where too little of it is in place to tell.
-    """
-
-    in_place: float
-    bigger: float
-
-
-def lay(picture: Image, rest_picture: Image, mask: Mask, noise: float) -> Lay | None:
-    """How the arm of a mask lay in an earlier picture; None where that can't be told."""
-    window = _around(mask)
-    rest = None if window is None else _Rest.of(_shrunk(rest_picture[window], 2), _shrunk_mask(mask[window], 2), noise)
-    if rest is None:
-        return None
-    moved, alike = rest.moved(_shrunk(picture[window], 2))
-    near = (np.hypot(*moved.T) < _FOLLOWS_PX) & (alike > _ALIKE)
-    share = float((near & (np.hypot(*moved.T) < _IN_PLACE_PX)).mean())
-    bigger = 0.0
-    places = np.stack(rest.at[::-1], axis=1).astype(np.float64)
-    for _ in range(3):
-        if near.sum() < _FEWEST:
-            return Lay(share, 0.0)
-        at, by = places[near] - places[near].mean(axis=0), moved[near] - moved[near].mean(axis=0)
-        bigger = float((at * by).sum() / max(float((at * at).sum()), 1.0))
-        off = np.hypot(*(moved - moved[near].mean(axis=0) - bigger * (places - places[near].mean(axis=0))).T)
-        near &= off < max(2.5 * float(np.median(off[near])), 0.05)
-    return Lay(share, bigger)
-
-
 #: So far (pixels) a window's displacement can be worked out in one step.
 _FOLLOWS_PX = 2.2
 #: The earliest two pictures in which this share of the most came at once are when the arm came.

@@ -79,21 +79,11 @@ class Timed:
     speed_mmps: float
     likeness: float = 0.0
     """How like the arm was to its picture at rest while it moved, 1 at best."""
-    by_pictures: bool = False
-    """Not trusted, but its instant rests on the first picture in which the arm lay still, and so does its doubt."""
-
-    agrees: bool = False
-    """The first picture in which the arm lay still came when the fit would have it."""
 
     @property
     def travel_mm(self) -> float:
         """How far from its rest the arm was followed."""
         return float(np.hypot.reduce(self.moved_mm, axis=1).max(initial=0.0))
-
-    @property
-    def bigger(self) -> float:
-        """By which share it was bigger when it was first followed, as what is nearer to the camera is."""
-        return float(np.median(self.moved_mm[:3, 3])) / _ARM_REACH_MM if len(self.moved_mm) else 0.0
 
     def fastest_mmps(self) -> float:
         """How fast it was in the picture on the way to contact: a quarter of the time faster."""
@@ -551,14 +541,13 @@ def _with_pictures(timed: Timed, step: Stepped) -> Timed:
     if timed.trusted and not fits:
         # The windows may be another arm's that lies on it: neither is sure.
         at = Instant(timed.at.at_ns, _wider(_ALONE_SD_NS, abs(timed.at.at_ns - pictures.at_ns) // 3))
-        return replace(timed, at=at, trusted=False, reason="it lay still at another time", by_pictures=True)
+        return replace(timed, at=at, trusted=False, reason="it lay still at another time")
     if timed.kink is None or timed.likeness < _LEAST_LIKE or not fits:
         alone = Instant(pictures.at_ns, _wider(pictures.sd_ns, _ALONE_SD_NS))
-        return replace(timed, at=alone, trusted=False, kink=None, by_pictures=True)
+        return replace(timed, at=alone, trusted=False, kink=None)
     smooth = timed.reason == SMOOTH or timed.kink.gentle > 0.5
     late = step.at_ns - timed.at.at_ns
     agrees = 0 < late < _AGREES_NS + round(_LATE_SHARE * step.step_ns)
-    timed = replace(timed, agrees=agrees)
     if smooth and timed.likeness > _TRUSTED_LIKE:
         return timed
     if timed.trusted and step.windows < _FEW_WINDOWS:
@@ -575,7 +564,7 @@ def _with_pictures(timed: Timed, step: Stepped) -> Timed:
     weight = pictures.sd_ns**2 / (pictures.sd_ns**2 + followed**2)
     mean = round(pictures.at_ns + weight * (timed.at.at_ns - pictures.at_ns))
     spread = _wider(round(pictures.sd_ns * math.sqrt(1 - weight)), abs(timed.at.at_ns - pictures.at_ns) // 3)
-    return replace(timed, at=Instant(mean, _wider(spread, _ALONE_SD_NS)), by_pictures=True)
+    return replace(timed, at=Instant(mean, _wider(spread, _ALONE_SD_NS)))
 
 
 def _passes(timed: Timed, step_ns: int) -> bool:

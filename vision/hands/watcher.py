@@ -17,11 +17,11 @@ from referee.instant import Instant
 from vision.frame import Frame
 from vision.hands.arms import ArmFinder, ArmShape, Lane, nearest_seat
 from vision.hands.background import Background
-from vision.hands.landing import Landing, LandingReader, LaneView
+from vision.hands.landing import ABSENT, Landing, LandingReader, LaneView
 from vision.hands.news import Contact, Gone, HandNews, HandSeen, Lift, Reached
 from vision.hands.pixels import Array, Image, Mask
 from vision.hands.timing import SMOOTH, UNMOVED, Arm, Follower, Look, Shutter, Timed
-from vision.hands.touchdown import ABSENT, HELD, TWICE, by_both, is_sure
+from vision.hands.touchdown import HELD, TWICE, by_both, is_sure
 from vision.table import Point, Table
 
 #: Pictures are watched at about this many pixels a mm (a fingertip is 4 px wide), and measured at this many or up to
@@ -50,7 +50,7 @@ _GONE_NS = 120_000_000
 class _Asked(Enum):
     """What a hand that was not seen to come to rest must show to be told."""
 
-    SURELY = "when it landed is sure"
+    SURELY = "the network knows well when it landed"
     AT_ALL = "it may well have landed"
 
     def is_met_by(self, landing: Landing) -> bool:
@@ -91,7 +91,7 @@ class _Track:
     timed_ns: int = 0
     """When its contact was last measured."""
     asked_ns: int = 0
-    """When the network was last asked of it because another hand had landed."""
+    """When the network was last asked of it."""
     lies_at: Pile | None = None
     """Where it was told to lie though its tip is not seen there."""
     told: _Told | None = None
@@ -219,6 +219,8 @@ class HandWatcher:
             radius = max(2, round(spot.radius_mm * self._watch_px_per_mm))
             cv2.circle(where, (round(centre[0]), round(centre[1])), radius, 255, -1)
             self._piles.append((spot.pile, np.array(spot.at_mm), spot.radius_mm, where))
+        if self._timed is None or self._timed:
+            LandingReader.shipped()  # loading it must not wait for the first slap
         self._seats = [(spot.seat, spot.at_mm) for spot in table.seats]
         self._middle_mm = np.array([width_mm / 2, height_mm / 2])
 
@@ -368,7 +370,7 @@ class HandWatcher:
             track.at_pile = track.lies_at
         if track.rests_at is not None and track.at_pile != track.rests_at:
             news.append(Lift(hand=track.hand, seat=track.seat, pile=track.rests_at, at=frame.at))
-            track.rests_at = track.told = None
+            track.rests_at = track.told = track.lies_at = None
             track.moved = True
         for pile in list(track.reached):
             if pile not in track.over and pile != track.at_pile:
@@ -436,7 +438,13 @@ class HandWatcher:
                 return None
             landing = self._landing(track, pile, rest)
         followed, timed = timed, by_both(timed, landing)
-        before = track.told if rested == pile else None
+        before = track.told
+        if before is not None and (rested != pile or before.seat != track.seat):
+            before = None
+        if before is not None and frame.at_ns - before.rest_ns > _HELD_NS:
+            if timed.reason == HELD or timed.at.at_ns < before.rest_ns - _SAME_STOP_NS:
+                return None
+            before = None  # another slap
         if before is not None:
             told = (
                 None
@@ -446,8 +454,6 @@ class HandWatcher:
             if told is None:
                 return None  # others moved about it, or it was stirred
             timed, followed, landing = told.timed, told.followed, told.landing
-            if frame.at_ns - before.rest_ns > _HELD_NS or before.seat != track.seat:
-                before = None
         track.told = _Told(track.seat, timed, frame.at_ns, followed, landing)
         track.timed_ns = frame.at_ns
         self.measured[track.hand, frame.at_ns] = timed
@@ -457,7 +463,7 @@ class HandWatcher:
             pile=pile,
             at=Instant(timed.at.at_ns, int(math.hypot(timed.at.sd_ns, frame.sd_ns))),
             speed_mps=timed.speed_mmps / 1000,
-            gentle=0.5 if timed.kink is None else max(timed.kink.gentle, 0.9 * (timed.reason == SMOOTH)),
+            gentle=_gentle(timed, followed),
             trusted=timed.trusted,
             reason=timed.reason,
             rest_ns=frame.at_ns,
@@ -478,13 +484,16 @@ class HandWatcher:
                 continue
             if frame.at_ns - max(track.asked_ns, track.timed_ns) < _ASK_AGAIN_NS:
                 continue
-            if track.told is not None and track.told.timed.trusted and not last:
+            told_for_ns = frame.at_ns - (frame.at_ns if track.told is None else track.told.rest_ns)
+            if track.told is not None and track.told.timed.trusted and told_for_ns > _STOP_SHOWS_NS:
                 continue
-            track.asked_ns = frame.at_ns
             asked = _Asked.AT_ALL if last and track.at_pile == pile else _Asked.SURELY
             contact = self._contact(track, pile, track.rests_at, frame, asked)
             if contact is not None:
-                track.rests_at = track.lies_at = pile
+                if track.at_pile is None:
+                    track.lies_at = pile
+                    track.reached.add(pile)
+                track.rests_at = pile
                 track.moved = False
                 known.add(track.seat)
                 told.append(contact)
@@ -518,9 +527,10 @@ class HandWatcher:
         return follower.time(self._arm(track.shape, follower, rest), rest, arm_at, track.timed_ns)
 
     def _landing(self, track: _Track, pile: Pile, rest: int) -> Landing | None:
-        """When the network says that the hand landed which lies still in picture ``rest``."""
+        """When the network says that the hand landed which lies at the pile in picture ``rest``."""
         if track.seat is None:
             return None
+        track.asked_ns = self._looks[rest].at_ns
         table = self._measure_table
         pile_mm = table.pile(pile).at_mm
         from_mm = table.seat(track.seat).at_mm
@@ -565,15 +575,28 @@ class HandWatcher:
         )
 
 
+def _gentle(timed: Timed, followed: Timed) -> float:
+    """The probability that nothing hard stopped the hand; one that surely landed was stopped by what it landed on."""
+    if timed.kink is None:
+        return _UNKNOWN
+    gentle = max(timed.kink.gentle, _SMOOTHLY * (followed.reason == SMOOTH))
+    return min(gentle, _UNKNOWN) if timed.trusted else gentle
+
+
 def _told_anew(now: _Told, before: _Told) -> _Told | None:
     """What is told anew of a hand told to lie there: it has come down since, or is timed otherwise; else None."""
     was, timed, landing = before.timed, now.timed, now.landing
     if timed.reason == HELD or landing is None:
         return None
     later = timed.at.at_ns - was.at.at_ns > 3 * math.hypot(timed.at.sd_ns, min(was.at.sd_ns, _SAME_STOP_NS))
+    if was.reason == TWICE and timed.at.at_ns < was.at.at_ns + was.at.sd_ns + 2 * _SAME_STOP_NS:
+        return None
     if later and (was.reason == HELD or not was.trusted):
         return now
-    if later and was.at.at_ns < landing.at_ns.min():
+    if was.at.at_ns < landing.from_ns + _SHOWN_NS:
+        # Hardly anything of the earlier stop was looked at.
+        if not later or timed.at.sd_ns > _CLEAR_NS:
+            return None
         # It has slapped again, or was only held there: either may be its slap.
         span = timed.at.at_ns - was.at.at_ns
         either = Instant(was.at.at_ns + span // 2, span // 2)
@@ -587,7 +610,8 @@ def _told_anew(now: _Told, before: _Told) -> _Told | None:
     landing = Landing.of_both(before.landing, landing)
     followed = before.followed if before.followed.kink is not None else now.followed
     timed = by_both(followed, landing)
-    if timed.trusted != was.trusted or timed.at.sd_ns < _BETTER * was.at.sd_ns:
+    better = timed.at.sd_ns / max(was.at.sd_ns, 1)
+    if timed.trusted != was.trusted or better < _BETTER or better > 1 / _BETTER:
         return replace(now, timed=timed, followed=followed, landing=landing)
     return None
 
@@ -631,19 +655,23 @@ _ROUGH_NS = 40_000_000
 _SAME_ARM_MM = 160.0
 #: Nobody holds a hand over the pile for longer before it strikes: what comes later is another slap.
 _HELD_NS = 1_000_000_000
-#: A hand that was at a pile so lately has not come to it anew.
-_AWAY_NS = 300_000_000
 #: Two instants of a hand no farther apart than this are one stop.
 _SAME_STOP_NS = 20_000_000
+#: Whether something hard stopped a hand: where nothing says, and where it came to rest smoothly.
+_UNKNOWN, _SMOOTHLY = 0.5, 0.9
 #: Another hand of the slap is asked of anew after so long; and all of them so long after the last was told.
 _ASK_AGAIN_NS, _ASK_LAST_NS = 60_000_000, 150_000_000
 #: An arm farther from its player's lane than this has a lane of its own; so many lanes are kept.
 _ASIDE_DEG, _MOST_VIEWS = 18.0, 64
 #: A hand at the pile is told, if only roughly, unless it is surer than this that it did not land.
 _MAY_BE_ABSENT = 0.8
+#: A hand that was told surely is looked at anew while the pictures still show its stop: for so long.
+_STOP_SHOWS_NS = 220_000_000
+#: A stop is seen where so much before it is; a later one clearly where it is known so well.
+_SHOWN_NS, _CLEAR_NS = 80_000_000, 30_000_000
 #: A stop that was seen was no landing where the network gives it less than this.
 _NOT_THEN = 0.03
-#: A contact is told anew where its doubt is less than this share of what it was.
+#: A contact is told anew where its doubt is less than this share of what it was, or was of what it is.
 _BETTER = 0.6
 #: A hand from wrist to tip.
 _HAND_MM = 190.0

@@ -32,6 +32,7 @@ from vision.hands.landing import (
     chosen,
     packed,
     row_times,
+    steps_of,
     times_of,
 )
 from vision.hands.pixels import Image, Mask
@@ -87,7 +88,7 @@ class Lanes:
             return cls(**{name: kept[name] for name in cls.__slots__})
 
 
-def compose_lanes(out: Path, clips: int, seed: int, *, minutes: float = math.inf, fps: float | None = None) -> None:
+def compose_lanes(out: Path, clips: int, seed: int, *, minutes: float = math.inf) -> None:
     """Render clips and write their lanes to files ``lanes-SEED-NN.npz`` of `CLIPS_A_FILE` clips each."""
     began = time.monotonic()
     for part in range(math.ceil(clips / CLIPS_A_FILE)):
@@ -98,7 +99,7 @@ def compose_lanes(out: Path, clips: int, seed: int, *, minutes: float = math.inf
             return
         kept: list[_Lane] = []
         for k in range(CLIPS_A_FILE):
-            kept += lanes_of(FIRST_SEED + seed * 1_000_000 + part * CLIPS_A_FILE + k, fps)
+            kept += lanes_of(FIRST_SEED + seed * 1_000_000 + part * CLIPS_A_FILE + k)
         _joined(kept).save(path)
 
 
@@ -111,10 +112,10 @@ class _Lane:
     rows: tuple[float, float]
 
 
-def lanes_of(seed: int, fps: float | None = None) -> list[_Lane]:
+def lanes_of(seed: int) -> list[_Lane]:
     """The lanes of one clip's seats, drawn from its seed."""
     rng = np.random.default_rng([seed, 21])
-    rate = fps or float(rng.choice(RATES, p=RATE_SHARES))
+    rate = float(rng.choice(RATES, p=RATE_SHARES))
     nominal, coded = bool(rng.random() < NOMINAL), bool(rng.random() < CODED)
     spec = SlapSpec.drawn(rng, fps=rate, nominal=nominal, held_out=False, coded=coded)
     clip = make_slap_clip(spec, seed)
@@ -186,7 +187,7 @@ _SOON, _SOON_S = 0.55, (0.02, 0.3)
 _POISED, _POISED_S = 0.25, (-0.45, -0.025)
 #: The chance that a window of a quick camera is looked at closely, picture by picture.
 _CLOSELY = 0.5
-#: A window that ends sooner after the landing than this is not drawn: nothing of the rest shows yet.
+#: A window that ends so near to the landing, before or after, is not drawn: nothing shows yet of what it is.
 _LEAST_REST_NS = 20_000_000
 
 
@@ -246,16 +247,8 @@ def _window_to(lanes: Lanes, lane: int, rest: int, rng: Rng) -> Window:
     )
 
 
-def plain(seen: Window) -> npt.NDArray[np.float32]:
-    """The network's input of a window, cut as the product cuts it."""
-    height, width = SIZE_PX[1], SIZE_PX[0]
-    inner = np.s_[..., MARGIN_PX : MARGIN_PX + height, MARGIN_PX : MARGIN_PX + width]
-    masks = np.stack([cv2.resize(mask, None, fx=2, fy=2, interpolation=cv2.INTER_LINEAR) for mask in seen.masks])
-    return _filled(seen.greys[inner], masks[inner], seen.at_rest[inner], seen, seen.rows)
-
-
 def varied(seen: Window, rng: Rng) -> npt.NDArray[np.float32]:
-    """The same, cut a little otherwise, mirrored, in other light, noisier."""
+    """The network's input of a window, cut a little otherwise, mirrored, in other light, noisier."""
     turn, size = np.deg2rad(rng.normal(0, 3)), math.exp(rng.normal(0, 0.04))
     cos, sin = math.cos(turn) * size, math.sin(turn) * size
     middle = np.array([SIZE_PX[0], SIZE_PX[1]]) / 2
@@ -317,7 +310,7 @@ def target(seen: Window) -> tuple[npt.NDArray[np.float32], float]:
     out = np.zeros((3, PICTURES), np.float32)
     stamps = seen.stamps.astype(np.float64)
     n = len(stamps)
-    steps = np.diff(stamps, append=2 * stamps[-1] - stamps[-2])
+    steps = steps_of(stamps)
     out[1], out[1, -n:], out[2, -n:] = 1.0, steps / 1e6, 1.0
     if seen.landed_ns is not None:
         out[0, -n:] = (seen.landed_ns - stamps) / 1e6
