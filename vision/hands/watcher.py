@@ -576,11 +576,11 @@ class HandWatcher:
 
 
 def _gentle(timed: Timed, followed: Timed) -> float:
-    """The probability that nothing hard stopped the hand; one that surely landed was stopped by what it landed on."""
+    """The probability that nothing hard stopped the hand; one that landed was stopped by what it landed on."""
     if timed.kink is None:
         return _UNKNOWN
     gentle = max(timed.kink.gentle, _SMOOTHLY * (followed.reason == SMOOTH))
-    return min(gentle, _UNKNOWN) if timed.trusted else gentle
+    return gentle if timed.reason == HELD else min(gentle, _UNKNOWN)
 
 
 def _told_anew(now: _Told, before: _Told) -> _Told | None:
