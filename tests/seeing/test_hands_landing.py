@@ -243,6 +243,12 @@ def test_two_readings_of_one_stop_that_are_at_odds_make_it_doubtful() -> None:
 def test_what_landed_was_stopped_by_something() -> None:
     smooth = Kink(0.0, 0.003, np.zeros(0), np.zeros(0), 20.0, 0.95, np.zeros(0), 0.2, np.zeros(0))
     followed = replace(_followed(400.0), kink=smooth)
-    assert _gentle(by_both(followed, _landed(400.0, 3.0)), followed) == 0.5
-    assert _gentle(by_both(followed, _landed(400.0, 60.0, absent=0.1)), followed) == 0.5
-    assert _gentle(by_both(followed, _landed(400.0, 3.0, absent=0.9)), followed) == 0.95
+    for landing, gentle in (
+        (_landed(400.0, 3.0), 0.5),
+        (_landed(400.0, 60.0, absent=0.1), 0.5),
+        (_landed(400.0, 3.0, absent=0.9), 0.95),
+    ):
+        assert _gentle(by_both(followed, landing), followed, landing) == gentle
+    # What is held there was stopped by nothing, however hard the fit saw it stop.
+    hard, held = _followed(400.0), _landed(400.0, 3.0, absent=0.9)
+    assert _gentle(by_both(hard, held), hard, held) == 0.9

@@ -463,7 +463,7 @@ class HandWatcher:
             pile=pile,
             at=Instant(timed.at.at_ns, int(math.hypot(timed.at.sd_ns, frame.sd_ns))),
             speed_mps=timed.speed_mmps / 1000,
-            gentle=_gentle(timed, followed),
+            gentle=_gentle(timed, followed, landing),
             trusted=timed.trusted,
             reason=timed.reason,
             rest_ns=frame.at_ns,
@@ -575,12 +575,14 @@ class HandWatcher:
         )
 
 
-def _gentle(timed: Timed, followed: Timed) -> float:
+def _gentle(timed: Timed, followed: Timed, landing: Landing | None) -> float:
     """The probability that nothing hard stopped the hand; one that landed was stopped by what it landed on."""
-    if timed.kink is None:
-        return _UNKNOWN
-    gentle = max(timed.kink.gentle, _SMOOTHLY * (followed.reason == SMOOTH))
-    return gentle if timed.reason == HELD else min(gentle, _UNKNOWN)
+    gentle = _UNKNOWN
+    if timed.kink is not None:
+        gentle = max(timed.kink.gentle, _SMOOTHLY * (followed.reason == SMOOTH))
+    if landing is None:
+        return gentle
+    return max(gentle, landing.absent) if timed.reason == HELD else min(gentle, _UNKNOWN)
 
 
 def _told_anew(now: _Told, before: _Told) -> _Told | None:
