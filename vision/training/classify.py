@@ -155,8 +155,10 @@ def trained(network: Callable[[], nn.Module], checkpoint: Path) -> nn.Module:
     return net.eval()
 
 
-def export(network: Callable[[], nn.Module], checkpoint: Path, size: tuple[int, int], onnx_file: Path) -> None:
-    """Write the running mean of the weights as ONNX: input `x` (n, 3, *size), output `y` (n, classes) logits.
+def export(
+    network: Callable[[], nn.Module], checkpoint: Path, size: tuple[int, int], onnx_file: Path, channels: int = 3
+) -> None:
+    """Write the running mean of the weights as ONNX: input `x` (n, channels, *size), output `y` (n, …).
 
     size: height and width of a crop, pixels.
     """
@@ -164,7 +166,7 @@ def export(network: Callable[[], nn.Module], checkpoint: Path, size: tuple[int, 
 
     torch.onnx.export(
         trained(network, checkpoint),
-        (torch.zeros(2, 3, *size),),
+        (torch.zeros(2, channels, *size),),
         str(onnx_file),
         input_names=["x"],
         output_names=["y"],

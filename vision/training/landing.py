@@ -36,6 +36,7 @@ from vision.hands.landing import (
     times_of,
 )
 from vision.hands.pixels import Image, Mask
+from vision.training import classify
 from vision.training.classify import trained
 from vision.training.loop import Pace, train
 
@@ -449,15 +450,4 @@ def fit(folders: Sequence[Path], pace: Pace, log: Any = None, start: Path | None
 
 def export(checkpoint: Path, onnx_file: Path) -> None:
     """Write the running mean of the weights as ONNX: input `x` as `packed` gives, output `y`."""
-    import torch
-
-    torch.onnx.export(
-        trained(network, checkpoint),
-        (torch.zeros(1, CHANNELS, SIZE_PX[1], SIZE_PX[0]),),
-        str(onnx_file),
-        input_names=["x"],
-        output_names=["y"],
-        dynamic_axes={"x": {0: "n"}, "y": {0: "n"}},
-        opset_version=17,
-        dynamo=False,
-    )
+    classify.export(network, checkpoint, (SIZE_PX[1], SIZE_PX[0]), onnx_file, CHANNELS)
